@@ -172,7 +172,16 @@ interfaces:
 		diff:   "ovn: {bridge-mappings: [{localnet: blue, state: absent}, {localnet: red, bridge: br1}]}\novs-db: {external_ids: {colour: null, size: '2'}}",
 		revert: "ovn: {bridge-mappings: [{localnet: red, state: absent}, {localnet: blue, bridge: br-ex}]}\novs-db: {external_ids: {colour: green, size: null}}",
 	},
-	"what is ignored": {want: `interfaces: [{name: eno3, state: ignore, mtu: 9000}]`},
+	"an empty column": {
+		want: `ovs-db: {external_ids: {}}`, diff: `ovs-db: {external_ids: {system-id: null, colour: null}}`,
+		revert: `ovs-db: {external_ids: {system-id: a, colour: green}}`,
+	},
+	"no column at all": {
+		want: `ovs-db: {}`, diff: `ovs-db: {external_ids: {system-id: null, colour: null}}`,
+		revert: `ovs-db: {external_ids: {system-id: a, colour: green}}`,
+	},
+	"another empty column": {want: `ovs-db: {other_config: {}}`},
+	"what is ignored":      {want: `interfaces: [{name: eno3, state: ignore, mtu: 9000}]`},
 }
 
 func TestChanges(t *testing.T) {

@@ -27,7 +27,7 @@ func Dropped(back, last, next Document) Document {
 	out.DNS = droppedResolver(back.DNS, last.DNS, next.DNS)
 	out.Hostname = tree.Dropped(back.Hostname, last.Hostname, next.Hostname)
 	out.OVN = droppedMappings(back.OVN, last.OVN, next.OVN)
-	out.OVSDB = tree.Dropped(back.OVSDB, last.OVSDB, next.OVSDB)
+	out.OVSDB = tree.Dropped(back.OVSDB, last.OVSDB.SpelledOut(back.OVSDB), next.OVSDB.SpelledOut(back.OVSDB))
 	return out
 }
 

@@ -19,7 +19,7 @@ func Merge(now, want Document) Document {
 	}
 	m.attachPorts()
 	m.out.DNS, m.out.Hostname = mergeResolver(now.DNS, want.DNS), mergeHostname(now.Hostname, want.Hostname)
-	m.out.OVSDB = tree.Overlay(now.OVSDB, want.OVSDB).canonical()
+	m.out.OVSDB = tree.Overlay(now.OVSDB, want.OVSDB.SpelledOut(now.OVSDB)).canonical()
 	m.out.OVN = mergeMappings(now.OVN, want.OVN)
 	m.out.Description = want.Description
 	if now.RouteRules != nil || want.RouteRules != nil {
@@ -254,6 +254,7 @@ func MergeInterface(have, want Interface) Interface {
 		out.State = StateUp
 	}
 	out.IPv4, out.IPv6 = MergeIP(have.IPv4, want.IPv4), MergeIP(have.IPv6, want.IPv6)
+	out.OVSDB = tree.Overlay(have.OVSDB, want.OVSDB.SpelledOut(have.OVSDB)).canonical().orNothing()
 	if have.Bond != nil && want.Bond != nil && want.Bond.Mode != "" && want.Bond.canonical().Mode != have.Bond.canonical().Mode {
 		out.Bond.Options = want.Bond.Options // those of the other mode need not be valid
 	}
@@ -274,7 +275,9 @@ func mergePorts(have, want []BridgePort) []BridgePort {
 	for _, w := range want {
 		if n := slices.IndexFunc(have, func(h BridgePort) bool { return h.Name == w.Name }); n >= 0 {
 			vlan := w.VLAN
+			columns := w.Bond
 			w = tree.Overlay(have[n], w)
+			w.Bond = w.Bond.withColumns(have[n].Bond, columns)
 			if vlan != nil {
 				w.VLAN = vlan // a filter is one thing: half an old one with half a new one is neither
 			}

@@ -68,12 +68,49 @@ func changedHostname(before, after *Hostname) *Hostname {
 	return &out
 }
 
+// SpelledOut names the keys that an empty column orders away, all that have has; without any column it is both, as in nmstate.
+func (o *OVSDB) SpelledOut(have *OVSDB) *OVSDB {
+	if o == nil || have == nil {
+		return o
+	}
+	both := o.ExternalIDs == nil && o.OtherConfig == nil
+	spell := func(column, had map[string]*string) map[string]*string {
+		if len(column) > 0 || column == nil && !both {
+			return column
+		}
+		out := map[string]*string{}
+		for key := range had {
+			out[key] = nil
+		}
+		return out
+	}
+	return &OVSDB{ExternalIDs: spell(o.ExternalIDs, have.ExternalIDs), OtherConfig: spell(o.OtherConfig, have.OtherConfig)}
+}
+
 // canonical has no keys that are ordered away.
 func (o *OVSDB) canonical() *OVSDB {
 	if o == nil {
 		return nil
 	}
 	return &OVSDB{ExternalIDs: dropNullKeys(o.ExternalIDs), OtherConfig: dropNullKeys(o.OtherConfig)}
+}
+
+// orNothing is nil where no key is left: interfaces are observed so.
+func (o *OVSDB) orNothing() *OVSDB {
+	if o == nil || o.ExternalIDs == nil && o.OtherConfig == nil {
+		return nil
+	}
+	return o
+}
+
+// withColumns is a bond inside a bridge with its free-form columns merged.
+func (b *PortBond) withColumns(have, want *PortBond) *PortBond {
+	if have == nil || want == nil || want.OVSDB == nil {
+		return b
+	}
+	out := *b
+	out.OVSDB = tree.Overlay(have.OVSDB, want.OVSDB.SpelledOut(have.OVSDB)).canonical().orNothing()
+	return &out
 }
 
 func dropNullKeys(in map[string]*string) map[string]*string {
@@ -201,6 +238,9 @@ func combineColumns(first, second *OVSDB) *OVSDB {
 		if first == nil {
 			return second
 		}
+		if len(first) == 0 {
+			return first // it orders all keys away
+		}
 		out := maps.Clone(first)
 		for k, v := range second {
 			if _, said := out[k]; !said {
@@ -252,7 +292,7 @@ func (c *comparison) compareNodeWide(want Document) {
 		columns = *c.got.OVSDB
 	}
 	if want.OVSDB != nil {
-		for _, m := range tree.Missing(*want.OVSDB, columns) {
+		for _, m := range tree.Missing(*want.OVSDB.SpelledOut(&columns), columns) {
 			c.addMismatch("", "ovs-db."+m.Path, m.Want, m.Got, "the Open vSwitch database has %s %s, not %s", m.Path, m.Got, m.Want)
 		}
 	}

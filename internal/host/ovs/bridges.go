@@ -53,6 +53,7 @@ func (r row) portBond(links []ovsLink) *netstate.PortBond {
 	out := &netstate.PortBond{
 		Mode: r.stringColumn("bond_mode"), UpDelay: new(r.intColumn("bond_updelay")), DownDelay: new(r.intColumn("bond_downdelay")),
 	}
+	out.OVSDB = r.freeForm()
 	if l := r.stringColumn("lacp"); out.Mode == "" && (l == "active" || l == "passive") {
 		out.Mode = "lacp"
 	}

@@ -58,7 +58,8 @@ func (s *Switch) Uplink(ctx context.Context, bridge string) (string, error) {
 }
 
 // Interfaces lists the ovs-bridge entries with their options and ports, and the ovs-interface
-// entries (internal ones and ends of patches), without addresses. A system without Open vSwitch has none.
+// entries (internal ones and ends of patches), without addresses; and, without a type, the kernel's links that have free-form
+// columns. A system without Open vSwitch has none.
 func (s *Switch) Interfaces(ctx context.Context) ([]netstate.Interface, error) {
 	bridges, err := s.readBridges(ctx)
 	if isNotRunning(err) {
@@ -98,7 +99,7 @@ type ovsPort struct {
 	bond  *netstate.PortBond // nil for a port of one link
 }
 
-// ovsInterfaces are those of the port that only Open vSwitch has.
+// ovsInterfaces are those of the port that only Open vSwitch has, and without a type those of the kernel of which its database says more.
 func (p ovsPort) ovsInterfaces() []netstate.Interface {
 	var out []netstate.Interface
 	for _, l := range p.links {
@@ -109,6 +110,10 @@ func (p ovsPort) ovsInterfaces() []netstate.Interface {
 		case "patch":
 			i.Patch = &netstate.Patch{Peer: l.peer}
 			out = append(out, i)
+		default:
+			if l.isSystem() && l.columns != nil {
+				out = append(out, netstate.Interface{Name: l.name, OVSDB: l.columns})
+			}
 		}
 	}
 	return out
@@ -139,7 +144,7 @@ func (s *Switch) readBridges(ctx context.Context) ([]ovsBridge, error) {
 		selectAll("Bridge", "name", "ports", "stp_enable", "rstp_enable", "mcast_snooping_enable", "fail_mode", "datapath_type",
 			"external_ids", "other_config"),
 		selectAll("Port", "_uuid", "name", "interfaces", "tag", "trunks", "vlan_mode", "bond_mode", "lacp",
-			"bond_updelay", "bond_downdelay"),
+			"bond_updelay", "bond_downdelay", "external_ids", "other_config"),
 		selectAll("Interface", "_uuid", "name", "type", "options", "external_ids", "other_config"))
 	if err != nil {
 		return nil, err

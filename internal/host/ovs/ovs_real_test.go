@@ -102,6 +102,27 @@ func TestRealBondHasNoSingleUplink(t *testing.T) {
 	require.ErrorContains(t, err, "eno1, eno2")
 }
 
+// The free-form columns of a bond and of the kernel's links are observed, without NetworkManager's own notes.
+func TestColumnsOfABondAndItsCards(t *testing.T) {
+	d := newDatabase(t)
+	d.vsctl("add-br", "br-ex", "--", "add-bond", "br-ex", "bond0", "eno1", "eno2",
+		"--", "set", "Port", "bond0", "external_ids:rack=six", "external_ids:NM.connection.uuid=u", "other_config:bond-miimon-interval=100",
+		"--", "set", "Interface", "eno1", "other_config:emc-insert-inv-prob=90")
+	all, err := ovs.New(d.socket).Interfaces(t.Context())
+	require.NoError(t, err)
+	doc := netstate.Document{Interfaces: all}
+	br, _ := doc.Find("br-ex", netstate.TypeOVSBridge)
+	require.Equal(t, &netstate.OVSDB{
+		ExternalIDs: map[string]*string{"rack": new("six")}, OtherConfig: map[string]*string{"bond-miimon-interval": new("100")},
+	}, br.Bridge.Ports[0].Bond.OVSDB)
+	card, ok := doc.Find("eno1", "")
+	require.True(t, ok)
+	require.Empty(t, card.Type, "what it is the kernel says")
+	require.Equal(t, &netstate.OVSDB{OtherConfig: map[string]*string{"emc-insert-inv-prob": new("90")}}, card.OVSDB)
+	_, ok = doc.Find("eno2", "")
+	require.False(t, ok)
+}
+
 func TestTheNodesRowIsMerged(t *testing.T) {
 	d := newDatabase(t)
 	s := ovs.New(d.socket)
@@ -125,7 +146,7 @@ func TestTheNodesRowIsMerged(t *testing.T) {
 	}}))
 	_, ovn, err := s.Settings(t.Context())
 	require.NoError(t, err)
-	require.Empty(t, ovn.BridgeMappings)
+	require.Nil(t, ovn)
 }
 
 func TestTheDatabaseIsWatched(t *testing.T) {

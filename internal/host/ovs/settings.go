@@ -17,7 +17,7 @@ import (
 const nodeTable = "Open_vSwitch"
 
 // Settings returns the node's own row: its external ids and other_config, and OVN's bridge mappings, which are one of the
-// external ids. Both are nil on a node without Open vSwitch.
+// external ids, nil where there are none. Both are nil on a node without Open vSwitch.
 func (s *Switch) Settings(ctx context.Context) (*netstate.OVSDB, *netstate.OVN, error) {
 	ids, other, err := s.nodeRow(ctx)
 	if isNotRunning(err) {
@@ -26,7 +26,10 @@ func (s *Switch) Settings(ctx context.Context) (*netstate.OVSDB, *netstate.OVN, 
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the node's row of the Open vSwitch database: %w", err)
 	}
-	ovn := &netstate.OVN{BridgeMappings: parseMappings(ids[netstate.MappingsKey])}
+	var ovn *netstate.OVN
+	if mappings := parseMappings(ids[netstate.MappingsKey]); len(mappings) > 0 {
+		ovn = &netstate.OVN{BridgeMappings: mappings}
+	}
 	delete(ids, netstate.MappingsKey)
 	return &netstate.OVSDB{ExternalIDs: pointerValues(ids), OtherConfig: pointerValues(other)}, ovn, nil
 }

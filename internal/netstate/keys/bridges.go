@@ -120,6 +120,8 @@ func bridgePorts() []Row {
 		{Path: port + "link-aggregation.port[].priority", Support: No, Note: ofKernelBond},
 		{Path: port + "link-aggregation.port[].queue-id", Support: No, Note: ofKernelBond},
 		inBond("bond-updelay", "bond-updelay"), inBond("bond-downdelay", "bond-downdelay"),
-		{Path: port + "link-aggregation.ovs-db", Support: No, Note: "of a bond inside a bridge is not supported; leave it out"},
+		{Path: port + "link-aggregation.ovs-db", Kinds: []string{ovsBridge}, Note: "null removes a key, {} all of them"},
+		{Path: port + "link-aggregation.ovs-db.external_ids", Witness: Switch, Property: Property{Setting: "ovs-external-ids.data"}},
+		{Path: port + "link-aggregation.ovs-db.other_config", Witness: Switch, Property: Property{Setting: "ovs-other-config.data"}},
 	}
 }

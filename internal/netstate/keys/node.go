@@ -27,7 +27,7 @@ func node() []Row {
 		route("cwnd", ""), route("source", ""),
 		{Path: "routes.config[].vrf-name", Support: No, Note: "give the table of the VRF as table-id"},
 
-		{Path: "ovs-db", Note: "of the node; null removes a key; not in an ephemeral change"},
+		{Path: "ovs-db", Note: "of the node; null removes a key, {} all of them; not in an ephemeral change"},
 		{Path: "ovs-db.external_ids", Witness: Switch}, {Path: "ovs-db.other_config", Witness: Switch},
 		{Path: "ovn", Note: "not in an ephemeral change"},
 		{Path: "ovn.bridge-mappings[].localnet", Witness: Switch}, {Path: "ovn.bridge-mappings[].bridge", Witness: Switch},

@@ -34,7 +34,7 @@ func Interfaces(k *kernel.State, s *profile.Snapshot, bridges []netstate.Interfa
 	}
 	for _, b := range bridges {
 		o.internal[b.Name] = o.internal[b.Name] || b.Type == netstate.TypeOVSInterface
-		if b.Type == netstate.TypeOVSInterface {
+		if b.Type != netstate.TypeOVSBridge {
 			o.columns[b.Name] = b.OVSDB
 		}
 		o.switches[b.Name] = o.switches[b.Name] || b.Type == netstate.TypeOVSBridge
@@ -45,9 +45,7 @@ func Interfaces(k *kernel.State, s *profile.Snapshot, bridges []netstate.Interfa
 		if i.Type == "" {
 			continue
 		}
-		if i.Type == netstate.TypeOVSInterface {
-			i.OVSDB = o.columns[i.Name]
-		}
+		i.OVSDB = o.columns[i.Name]
 		o.describeLink(&i, l)
 		o.addIP(&i, l)
 		out = append(out, i)

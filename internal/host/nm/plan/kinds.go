@@ -25,7 +25,7 @@ func (p *Plan) planKind(c *Change, i netstate.Interface) error {
 	if err := p.planProperties(c, i); err != nil {
 		return err
 	}
-	if c.After.Kind() == profile.TypeOVSInterface {
+	if c.After.Kind() == profile.TypeOVSInterface || c.After.ControllerKind() == profile.TypeOVSPort {
 		ovsColumns(c.After, i.OVSDB)
 	}
 	if i.Ethtool != nil {

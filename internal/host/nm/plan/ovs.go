@@ -23,7 +23,7 @@ func (p *Plan) ovsBridge(i netstate.Interface) error {
 		return p.takeBridgeDown(i)
 	}
 	mismatches := netstate.Verify(netstate.Document{Interfaces: []netstate.Interface{i}}, p.now)
-	if len(mismatches) == 0 && len(p.droppedPorts(i)) == 0 {
+	if len(mismatches) == 0 && len(p.droppedPorts(i)) == 0 && !emptiesColumns(i) {
 		return nil
 	}
 	if err := p.mayChangeBridge(i); err != nil {
@@ -52,6 +52,16 @@ func (p *Plan) ovsBridge(i netstate.Interface) error {
 		p.removePort(pr, ActRemove)
 	}
 	return nil
+}
+
+// emptiesColumns says that the document orders all keys of a free-form column away: which those are its profile says, not the database.
+func emptiesColumns(i netstate.Interface) bool {
+	empties := func(o *netstate.OVSDB) bool {
+		return o != nil && len(o.SpelledOut(&netstate.OVSDB{}).ExternalIDs)+len(o.SpelledOut(&netstate.OVSDB{}).OtherConfig) == 0
+	}
+	return empties(i.OVSDB) || i.Bridge != nil && slices.ContainsFunc(i.Bridge.Ports, func(p netstate.BridgePort) bool {
+		return p.Bond != nil && empties(p.Bond.OVSDB)
+	})
 }
 
 // bridgeDiffers says that a bridge that exists is not as this part of the document says.
@@ -104,7 +114,7 @@ func (p *Plan) ovsPort(bridge *Change, i netstate.Interface, port netstate.Bridg
 func (p *Plan) ovsMember(port *Change, name string) error {
 	desired, mentioned := carrierOf(p.want, name)
 	if _, exists := carrierOf(p.now, name); !exists && !mentioned {
-		return errors.New("there is no such interface; describe it as an interface of type ovs-interface to have it made")
+		return errors.New("there is no such interface")
 	}
 	if desired.State == netstate.StateAbsent || desired.State == netstate.StateDown {
 		return fmt.Errorf("the document makes it %s", desired.State)
@@ -117,6 +127,7 @@ func (p *Plan) ovsMember(port *Change, name string) error {
 	for _, section := range portSections {
 		delete(c.After, section)
 	}
+	ovsColumns(c.After, desired.OVSDB)
 	if c.After.Kind() == profile.TypeOVSInterface {
 		return nil
 	}

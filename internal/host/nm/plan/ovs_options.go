@@ -19,6 +19,7 @@ func ovsPortOptions(s profile.Settings, port netstate.BridgePort) error {
 	}
 	if port.Bond != nil {
 		ovsPortBond(s, port.Bond)
+		ovsColumns(s, port.Bond.OVSDB)
 	}
 	return writeOVS(keys.BridgePorts, profile.TypeOVSPort, &port, s)
 }
@@ -88,11 +89,20 @@ func ovsPortBond(s profile.Settings, b *netstate.PortBond) {
 	}
 }
 
-// ovsColumns brings free-form columns of the database into the profile of a bridge or an interface; a null removes its key.
+// ovsColumns brings free-form columns of the database into the profile of a bridge, a port or an interface; a null removes its key,
+// and an empty column all that the profile has: those of other programs stay.
 func ovsColumns(s profile.Settings, want *netstate.OVSDB) {
 	if want == nil {
 		return
 	}
+	had := func(section string) map[string]*string {
+		out := map[string]*string{}
+		for key, value := range profile.Value[map[string]string](s, section, "data") {
+			out[key] = &value
+		}
+		return out
+	}
+	want = want.SpelledOut(&netstate.OVSDB{ExternalIDs: had(profile.SectionExternalIDs), OtherConfig: had(profile.SectionOtherConfig)})
 	for section, columns := range map[string]map[string]*string{
 		profile.SectionExternalIDs: want.ExternalIDs, profile.SectionOtherConfig: want.OtherConfig,
 	} {

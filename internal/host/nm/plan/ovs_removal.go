@@ -100,7 +100,7 @@ func (p *Plan) removePort(port profile.Profile, act Action) {
 func releasePort(c *Change) {
 	c.Fresh = c.Before != nil
 	c.After.Drop("connection", "master", "slave-type", "controller", "port-type")
-	delete(c.After, profile.TypeOVSInterface)
+	dropSwitchSections(c.After)
 	for _, section := range portSections {
 		delete(c.After, section)
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/godbus/dbus/v5"
@@ -198,15 +199,70 @@ func TestPlanRefuses(t *testing.T) {
 	unmanaged.Devices[0].State = profile.DeviceUnmanaged
 	require.ErrorContains(t, refused(t, unmanaged, "interfaces: [{name: eno1, ipv4: {enabled: false}}]"), "configured not to manage it")
 	for text, want := range map[string]string{
-		"interfaces: [{name: eno7, type: ethernet}]":                                  "no such network card",
-		"interfaces: [{name: eno7}]":                                                  "its type is not given",
-		"interfaces: [{name: bond0, type: bond}]":                                     "a new bond needs link-aggregation.mode",
-		"interfaces: [{name: br7, type: ovs-bridge, bridge: {port: [{name: eno9}]}}]": "there is no such interface",
-		"interfaces: [{name: i7, type: ovs-interface, ipv4: {enabled: false}}]":       "an ovs-interface is a port of an ovs-bridge",
-		"routes: {config: [{destination: '::/0', next-hop-interface: eno7}]}":         "routes through eno7",
+		"interfaces: [{name: eno7, type: ethernet}]": "no such network card",
+		"interfaces: [{name: eno7}]":                 "its type is not given",
+		"interfaces: [{name: bond0, type: bond}]":    "a new bond needs link-aggregation.mode",
+		"interfaces: [{name: br7, type: ovs-bridge, bridge: {port: [{name: b, link-aggregation: {mode: lacp, port: [{name: eno9}]}}]}}]": "there is no such interface",
+		"interfaces: [{name: i7, type: ovs-interface, ipv4: {enabled: false}}]":                                                          "an ovs-interface is a port of an ovs-bridge",
+		"routes: {config: [{destination: '::/0', next-hop-interface: eno7}]}":                                                            "routes through eno7",
 	} {
 		require.ErrorContains(t, refused(t, node(nil), text), want, text)
 	}
+}
+
+// A port of a bridge of Open vSwitch that is neither described nor there is made as an internal interface, one that is there is not.
+func TestPlanMakesInternalPorts(t *testing.T) {
+	for doc, want := range map[string][]string{
+		"interfaces: [{name: br7, type: ovs-bridge, bridge: {port: [{name: ovs0}, {name: eno1}]}}]":                                                    {"ovs0"},
+		"interfaces: [{name: br7, type: ovs-bridge, bridge: {port: [{name: br7}]}}]":                                                                   {"br7"},
+		"interfaces: [{name: br7, type: ovs-bridge, state: absent, bridge: {port: [{name: ovs0}]}}]":                                                   nil,
+		"interfaces: [{name: br7, type: ovs-bridge, bridge: {port: [{name: b, link-aggregation: {mode: lacp, port: [{name: eno1}, {name: eno2}]}}]}}]": nil,
+	} {
+		asked, err := netstate.Decode([]byte(doc))
+		require.NoError(t, err)
+		resolved, err := Resolve(asked, observed)
+		require.NoError(t, err)
+		var made []string
+		for _, i := range resolved.Interfaces[1:] {
+			require.Equal(t, netstate.TypeOVSInterface, i.Type)
+			made = append(made, i.Name)
+		}
+		require.Equal(t, want, made, doc)
+	}
+	resolved, err := Resolve(must(netstate.Decode([]byte("interfaces: [{name: br7, type: ovs-bridge, bridge: {port: [{name: ovs0}]}}]"))), observed)
+	require.NoError(t, err)
+	p, err := New(resolved, observed, node(nil), false)
+	require.NoError(t, err)
+	kinds := map[string]string{}
+	for _, c := range p.Changes {
+		kinds[c.After.Kind()] = c.Iface
+	}
+	require.Equal(t, map[string]string{profile.TypeOVSBridge: "br7", profile.TypeOVSPort: "ovs0", profile.TypeOVSInterface: "ovs0"}, kinds)
+}
+
+// Free-form columns of a card are those of a port of Open vSwitch: they go with the port, and with an empty order.
+func TestPlanOfColumnsOfACard(t *testing.T) {
+	const bridge = "interfaces: [{name: br7, type: ovs-bridge, bridge: {port: [{name: eno1}]}}, " +
+		"{name: eno1, type: ethernet, ipv4: {enabled: false}, ovs-db: {other_config: {emc-insert-inv-prob: 90}}}]"
+	p := planned(t, node(nil), bridge)
+	at := slices.IndexFunc(p.Changes, func(c *Change) bool { return c.After.Kind() == profile.TypeEthernet })
+	have := p.Changes[at].After
+	require.Equal(t, map[string]string{"emc-insert-inv-prob": "90"}, profile.Value[map[string]string](have, profile.SectionOtherConfig, "data"))
+	for doc, left := range map[string]map[string]string{
+		"interfaces: [{name: eno1, type: ethernet, ovs-db: {other_config: {more: 1}}}]":     {"emc-insert-inv-prob": "90", "more": "1"},
+		"interfaces: [{name: eno1, type: ethernet, ovs-db: {}}]":                            {},
+		"interfaces: [{name: eno1, type: ethernet, ovs-db: {other_config: {}}}]":            {},
+		"interfaces: [{name: eno1, type: ethernet, ovs-db: {external_ids: {}}, mtu: 1400}]": {"emc-insert-inv-prob": "90"},
+		"interfaces: [{name: b0, type: bond, link-aggregation: {mode: '1', port: [eno1]}}]": nil,
+	} {
+		s := node(nil)
+		s.Profiles[0].Settings = have
+		c := planned(t, s, doc).Changes
+		at := slices.IndexFunc(c, func(c *Change) bool { return c.Iface == "eno1" })
+		require.Equal(t, left, profile.Value[map[string]string](c[at].After, profile.SectionOtherConfig, "data"), doc)
+	}
+	err := refused(t, node(nil), "interfaces: [{name: eno1, type: ethernet, ovs-db: {other_config: {a: b}}}]")
+	require.ErrorContains(t, err, "interface eno1: ovs-db is for ports of an ovs-bridge")
 }
 
 func TestOldStyleServers(t *testing.T) {

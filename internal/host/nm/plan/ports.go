@@ -100,7 +100,14 @@ func (p *Plan) setController(c *Change, name, kind string) {
 		}
 	}
 	if kind != profile.TypeOVSPort && c.After.Kind() != profile.TypeOVSInterface {
-		delete(c.After, profile.TypeOVSInterface)
+		dropSwitchSections(c.After)
+	}
+}
+
+// dropSwitchSections leaves out what a profile says as an interface of Open vSwitch.
+func dropSwitchSections(s profile.Settings) {
+	for _, section := range []string{profile.TypeOVSInterface, profile.SectionExternalIDs, profile.SectionOtherConfig} {
+		delete(s, section)
 	}
 }
 
@@ -193,8 +200,20 @@ func (p *Plan) followControllers() {
 	}
 }
 
-// refuseOrphans refuses what NetworkManager would: an interface of Open vSwitch that is a port of no bridge.
+// refuseOrphans refuses what NetworkManager would: an interface of Open vSwitch that is a port of no bridge, and columns of its database
+// for what is none of its ports.
 func (p *Plan) refuseOrphans() error {
+	for _, i := range p.want.Interfaces {
+		at := slices.IndexFunc(p.Changes, func(c *Change) bool {
+			return c.Action == ActUp && c.Iface == i.Name && c.Layer() == profile.LayerLink
+		})
+		if i.OVSDB == nil || i.Type == netstate.TypeOVSBridge || at < 0 {
+			continue
+		}
+		if s := p.Changes[at].After; s.Kind() != profile.TypeOVSInterface && s.ControllerKind() != profile.TypeOVSPort {
+			return fmt.Errorf("interface %s: ovs-db is for ports of an ovs-bridge; list it among the ports of one, or leave ovs-db out", i.Name)
+		}
+	}
 	for _, c := range p.Changes {
 		if c.Action == ActUp && c.After.Kind() == profile.TypeOVSInterface && c.After.Controller() == "" {
 			return fmt.Errorf("interface %s: an ovs-interface is a port of an ovs-bridge; list it among the ports of one", c.Iface)

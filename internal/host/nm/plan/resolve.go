@@ -9,8 +9,8 @@ import (
 )
 
 // Resolve replaces what depends on the node: interfaces to ignore are left out, those identified by their MAC address get
-// their link's name, a missing type is the observed one's, "controller" becomes a port of the controller, and routes into a
-// VRF get its table.
+// their link's name, a missing type is the observed one's, "controller" becomes a port of the controller, a port of Open vSwitch
+// that is nowhere becomes an interface of it, and routes into a VRF get its table.
 func Resolve(want, now netstate.Document) (netstate.Document, error) {
 	out := want
 	out.Interfaces = nil
@@ -36,7 +36,32 @@ func Resolve(want, now netstate.Document) (netstate.Document, error) {
 	if err := resolveControllers(&out, now); err != nil {
 		return out, err
 	}
+	addInternalPorts(&out, now)
 	return out, vrfRoutes(&out, now)
+}
+
+// addInternalPorts describes the ports of bridges of Open vSwitch that neither the document nor the node has: they are made as internal
+// interfaces, as nmstate does.
+func addInternalPorts(d *netstate.Document, now netstate.Document) {
+	for _, bridge := range slices.Clone(d.Interfaces) {
+		if bridge.Type != netstate.TypeOVSBridge || bridge.State == netstate.StateAbsent || bridge.State == netstate.StateDown {
+			continue
+		}
+		for _, port := range portsOf(bridge) {
+			_, described := carrierOf(*d, port)
+			if _, exists := carrierOf(now, port); exists || described || isBondIn(bridge, port) {
+				continue
+			}
+			d.Interfaces = append(d.Interfaces, netstate.Interface{
+				Name: port, Type: netstate.TypeOVSInterface, State: netstate.StateUp,
+			})
+		}
+	}
+}
+
+// isBondIn says that a port of a bridge of Open vSwitch is a bond, which is no interface.
+func isBondIn(bridge netstate.Interface, port string) bool {
+	return slices.ContainsFunc(bridge.Bridge.Ports, func(p netstate.BridgePort) bool { return p.Name == port && p.Bond != nil })
 }
 
 // resolveIdentity finds the link of an interface by its MAC address, the permanent one first.
