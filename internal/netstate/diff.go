@@ -229,6 +229,24 @@ func changedRoutes(before, after []Route) []Route {
 	return out
 }
 
+// WithHops writes the address that stands for no next hop into the routes that have none, as nmstate shows them.
+func (d Document) WithHops() Document {
+	if d.Routes == nil {
+		return d
+	}
+	fill := func(all []Route) []Route {
+		out := slices.Clone(all)
+		for n, r := range out {
+			if r.NextHopAddress == "" && r.NextHopInterface != "" && !r.dropsPackets() {
+				out[n].NextHopAddress = unspecifiedHop(r)
+			}
+		}
+		return out
+	}
+	d.Routes = &Routes{Running: fill(d.Routes.Running), Config: fill(d.Routes.Config)}
+	return d
+}
+
 // unspecifiedHop says "without a next hop" in the route's family; an order that leaves it out means any.
 func unspecifiedHop(r Route) string {
 	if f, ok := r.Family(); ok && f == IPv6 {

@@ -42,7 +42,7 @@ func (w Wiring) newShowCommand() *cobra.Command {
 			if config {
 				d = stripRuntimeState(d)
 			}
-			return w.documents().printDocument(f, d)
+			return w.documents().printDocument(f, d.WithHops())
 		},
 	}
 	f.addFlags(cmd)

@@ -69,7 +69,7 @@ func (p *Publisher) Reconcile(ctx context.Context, _ reconcile.Request) (reconci
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("observe the network: %w", err)
 	}
-	content, trimmed, err := Content(now)
+	content, trimmed, err := Content(now.WithHops())
 	if err != nil {
 		return reconcile.Result{}, err
 	}

@@ -152,6 +152,9 @@ func (n *Network) Plan(ctx context.Context, want netstate.Document) ([]host.Netw
 			Disruption: ch.Disruption(exists, exists && d.Active != nil && d.Active.UUID == ch.UUID),
 		})
 	}
+	for _, name := range t.bare {
+		out = append(out, host.NetworkChange{Interface: name, Keys: []string{"state"}, Disruption: host.DisruptionDown})
+	}
 	if t.node != nil {
 		out = append(out, host.NetworkChange{Disruption: host.DisruptionNone, Keys: t.node.Keys()})
 	}

@@ -62,6 +62,8 @@ type record struct {
 	Before netstate.Document `json:"before"`
 	// After is how they are to be: what the document demands and what their profiles keep.
 	After netstate.Document `json:"after"`
+	// Links are those without a profile that go.
+	Links []bareLink `json:"links,omitempty"`
 	// NewBridges are the bridges of Open vSwitch that did not exist before.
 	NewBridges []string `json:"newBridges,omitempty"`
 	// Foreign is what other programs gave these interfaces, before and after.
@@ -139,7 +141,7 @@ func (r *record) survivingPart(boot string, at folders) *record {
 	if r.Boot == "" || boot == "" || r.Boot == boot {
 		return r
 	}
-	gone := func(i string) bool { return r.inMemory(i, at) }
+	gone := func(i string) bool { return r.inMemory(i, at) || r.isBareLink(i) }
 	left := *r
 	left.earlier = true
 	left.Old, left.New = onDisk(r.Old, at), onDisk(r.New, at)

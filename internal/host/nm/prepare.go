@@ -21,7 +21,7 @@ func (t *transaction) preparePlan(ctx context.Context) error {
 	if err := t.computeChanges(ctx); err != nil {
 		return err
 	}
-	if len(t.changes) == 0 && t.global == nil && t.node == nil {
+	if len(t.changes) == 0 && len(t.bare) == 0 && t.global == nil && t.node == nil {
 		return nil
 	}
 	return t.beginRecord()
@@ -57,7 +57,7 @@ func (t *transaction) computeChanges(ctx context.Context) error {
 
 // acceptPlan takes a plan that this node can carry out.
 func (t *transaction) acceptPlan(p *plan.Plan) error {
-	t.changes, t.global, t.node = p.Changes, p.Global, p.Node
+	t.changes, t.bare, t.global, t.node = p.Changes, p.Bare, p.Global, p.Node
 	if err := t.n.nodeWide().Able(t.node); err != nil {
 		return err
 	}
@@ -170,6 +170,8 @@ func (t *transaction) beginRecord() error {
 			}
 		}
 	}
+	t.recordBareLinks(k, messages)
+	ifaces = append(ifaces, t.bare...)
 	t.record.PrimaryOld, t.record.PrimaryNew = plan.ClearedPrimaries(t.want, now)
 	t.record.Before = t.withoutOwnMetrics(stateBefore(now, ifaces))
 	t.record.Before.Interfaces = append(t.record.Before.Interfaces, t.bridgesBefore(bridges)...)

@@ -157,7 +157,7 @@ func (n *Network) redoRecord(ctx context.Context, r *record) error {
 	if err := n.restoreSide(ctx, c, r, false); err != nil {
 		return fmt.Errorf("finish the committed network: %w", err)
 	}
-	if err := n.settlePairs(); err != nil {
+	if err := errors.Join(n.settlePairs(), r.deleteBareLinks()); err != nil {
 		return fmt.Errorf("finish the committed network: %w", err)
 	}
 	return n.removeJournal()
@@ -234,6 +234,9 @@ func (n *Network) notBack(ctx context.Context, c *client, r *record, gone []stri
 	right, wrong := r.sides()
 	right.state = withoutGone(right.state, gone)
 	return func() ([]string, error) {
+		if err := r.raiseBareLinks(); err != nil {
+			return nil, err
+		}
 		if !r.earlier {
 			putForeignBack(right.foreign)
 		}

@@ -40,6 +40,7 @@ type transaction struct {
 	want       netstate.Document // resolved
 	now        netstate.Document
 	changes    []*plan.Change
+	bare       []string           // links without a profile that go
 	global     *profile.GlobalDNS // nil where it is not touched
 	node       *nodewide.Change   // nil where it is not touched
 	record     *record
@@ -130,6 +131,9 @@ func (n *Network) finishCommitted(ctx context.Context, c *client, r *record) err
 	if err := n.settlePairs(); err != nil {
 		return fmt.Errorf("the network is committed, but its pairs of virtual cards may not come back after a boot: %w", err)
 	}
+	if err := r.deleteBareLinks(); err != nil {
+		return fmt.Errorf("the network is committed, but not all links without a profile are gone: %w", err)
+	}
 	return n.removeJournal()
 }
 
@@ -178,6 +182,9 @@ func (t *transaction) underLease(ctx context.Context, settle func(context.Contex
 	alive.Go(func() { t.keepAlive(ctx, lease, lost) })
 	if err := t.n.storeJournal(t.record); err != nil { // now with the lease
 		return err
+	}
+	if err := t.takeBareLinksDown(); err != nil {
+		return withContextCause(ctx, err)
 	}
 	if err := t.writeLeavingProfiles(ctx); err != nil {
 		return withContextCause(ctx, err)

@@ -105,6 +105,11 @@ func (k *State) readRoutes() error {
 	if err != nil {
 		return err
 	}
+	if slices.ContainsFunc(all, func(r netlink.Route) bool { return r.Cwnd != 0 }) {
+		if err := dropUnlockedWindows(all); err != nil {
+			return err
+		}
+	}
 	for _, r := range all {
 		kind, nowhere := nowhereTypes[r.Type]
 		if !nowhere && r.Type != unix.RTN_UNICAST || r.Table == unix.RT_TABLE_LOCAL || r.Protocol == unix.RTPROT_KERNEL ||

@@ -25,6 +25,7 @@ type route struct {
 	routeKey
 	protocol, kind int
 	source         netip.Addr
+	keepsWindow    bool // it has a congestion window with its lock
 	via            []hop
 }
 
@@ -60,6 +61,7 @@ func (m Message) parseRoute() (route, error) {
 	if table := attrs.numberOf(unix.RTA_TABLE); table != 0 {
 		out.table = table
 	}
+	out.keepsWindow = keepsWindow(attrs.valueOf(unix.RTA_METRICS))
 	out.source, _ = netip.AddrFromSlice(attrs.valueOf(unix.RTA_PREFSRC))
 	if link := attrs.numberOf(unix.RTA_OIF); link != 0 {
 		gateway, _ := netip.AddrFromSlice(attrs.valueOf(unix.RTA_GATEWAY))

@@ -116,7 +116,7 @@ func (p *Plan) endProfile(pr profile.Profile, act Action) {
 	if slices.ContainsFunc(p.Changes, func(c *Change) bool { return c.UUID == pr.Settings.UUID() }) {
 		return
 	}
-	c := &Change{Action: act, Iface: pr.Settings.Iface(), UUID: pr.Settings.UUID(), Before: &pr, After: pr.Settings.Clone().WithoutTwins()}
+	c := &Change{Action: act, Iface: p.ifaceOf(pr), UUID: pr.Settings.UUID(), Before: &pr, After: pr.Settings.Clone().WithoutTwins()}
 	if act == ActRemove {
 		c.After.Set("connection", "autoconnect", false) // until the profile goes at commit
 	}

@@ -58,8 +58,10 @@ type Plan struct {
 	now     netstate.Document
 	want    netstate.Document
 	Changes []*Change
-	Global  *profile.GlobalDNS // nil leaves it alone
-	Node    *nodewide.Change   // nil leaves it alone
+	// Bare are the virtual links without a profile that go away.
+	Bare   []string
+	Global *profile.GlobalDNS // nil leaves it alone
+	Node   *nodewide.Change   // nil leaves it alone
 }
 
 // New computes the changes that bring a resolved document about, in the order in which they are made. It touches nothing.
@@ -148,6 +150,10 @@ func (p *Plan) takeDown(i netstate.Interface) error {
 	if i.Name == netstate.LoopbackName {
 		return nil // without a profile of its own it has nothing but what the kernel gives it
 	}
+	if !found && act == ActRemove && p.isBareLink(i) {
+		p.Bare = profile.AppendNew(p.Bare, []string{i.Name})
+		return p.removeWith(i.Name)
+	}
 	if d, ok := p.snap.Device(i.Name); ok && !found && d.Active != nil {
 		return p.sharedStaysUp(i)
 	}
@@ -155,6 +161,17 @@ func (p *Plan) takeDown(i netstate.Interface) error {
 		return p.removeWith(i.Name)
 	}
 	return nil
+}
+
+// isBareLink says that an interface is a virtual link of the kernel that no profile keeps, of whatever program.
+func (p *Plan) isBareLink(i netstate.Interface) bool {
+	now, exists := carrierOf(p.now, i.Name)
+	if _, shared := p.snap.ActiveOn(i.Name); !exists || shared || i.Type != "" && i.Type != now.Type {
+		return false
+	}
+	return !slices.Contains([]string{
+		"", netstate.TypeEthernet, netstate.TypeLoopback, netstate.TypeOVSInterface, netstate.TypeOVSBridge, "infiniband",
+	}, now.Type)
 }
 
 // removeWith makes absent what the kernel takes away with a link: the other end of a pair, and what stands on it. NetworkManager would
@@ -174,7 +191,8 @@ func (p *Plan) removeWith(name string) error {
 
 // isEnding says that a profile of the interface goes already.
 func (p *Plan) isEnding(iface string) bool {
-	return slices.ContainsFunc(p.Changes, func(c *Change) bool { return c.Iface == iface && c.Action == ActRemove })
+	return slices.Contains(p.Bare, iface) ||
+		slices.ContainsFunc(p.Changes, func(c *Change) bool { return c.Iface == iface && c.Action == ActRemove })
 }
 
 // removeChildren makes what stands on a removed link absent, too: the kernel takes it away with the link.

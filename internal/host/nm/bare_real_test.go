@@ -1,0 +1,76 @@
+package nm_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestALinkWithoutAProfileIsRemoved, whichever program made it, of whatever kind; a change that is refused leaves what was on it.
+func TestALinkWithoutAProfileIsRemoved(t *testing.T) {
+	n := newNode(t)
+	n.cards("card0")
+	for kind, made := range map[string]string{
+		"vxlan":        "link add odd0 type vxlan id 77 dev card0 remote 203.0.113.9 dstport 4789",
+		"linux-bridge": "link add odd0 type bridge",
+		"mac-vlan":     "link add link card0 name odd0 type macvlan mode bridge",
+		"veth":         "link add odd0 type veth peer name odd1",
+	} {
+		t.Run(kind, func(t *testing.T) {
+			n.t = t
+			before := len(n.Log())
+			n.IP(strings.Fields(made)...)
+			n.IP("link", "set", "odd0", "up")
+			if kind == "veth" {
+				n.IP("link", "set", "odd1", "up")
+			}
+			n.Until("NetworkManager has looked at the link", func() bool {
+				said := n.Log()[before:]
+				return strings.Contains(said, "device (odd0): state change: unavailable -> disconnected") ||
+					strings.Contains(said, "device (odd0): Activation: successful")
+			})
+			n.IP("addr", "replace", "198.51.100.77/24", "dev", "odd0")
+			n.IP("route", "replace", "198.18.7.0/24", "via", "198.51.100.1", "dev", "odd0")
+			doc := "interfaces: [{name: odd0, type: " + kind + ", state: absent}]"
+			n.refusedByProof(doc)
+			require.Contains(t, n.IP("addr", "show", "dev", "odd0"), "198.51.100.77/24")
+			require.Contains(t, n.IP("route"), "198.18.7.0/24")
+			plan, err := n.network().Plan(timeout(t), document(t, doc))
+			require.NoError(t, err)
+			require.NotEmpty(t, plan)
+			n.apply(doc)
+			n.missing("odd0")
+			n.inPlace(doc)
+			n.settled()
+		})
+	}
+}
+
+// TestAProfileOfACardByItsMACIsRemoved: such a profile does not name the interface.
+func TestAProfileOfACardByItsMACIsRemoved(t *testing.T) {
+	n := newNode(t)
+	n.cards("nic1")
+	mac := n.find("nic1", "").MACAddress
+	n.apply("interfaces: [{name: lan, type: ethernet, state: up, identifier: mac-address, mac-address: '" + mac +
+		"', ipv4: {enabled: true, address: [{ip: 198.51.100.9, prefix-length: 24}]}}]")
+	require.Contains(t, n.IP("addr", "show", "dev", "nic1"), "198.51.100.9/24")
+	n.apply("interfaces: [{name: nic1, state: absent}]")
+	require.NotContains(t, n.IP("addr", "show", "dev", "nic1"), "198.51.100.9/24")
+	n.settled()
+}
+
+// TestAWindowWithoutItsLockIsNone: the kernel keeps to a congestion window with its lock alone.
+func TestAWindowWithoutItsLockIsNone(t *testing.T) {
+	n := newNode(t)
+	n.IP("route", "add", "198.18.8.0/24", "via", "192.0.2.1", "dev", "uplink0", "cwnd", "20")
+	n.IP("route", "add", "198.18.9.0/24", "via", "192.0.2.1", "dev", "uplink0", "cwnd", "lock", "30")
+	d, err := n.network().Observe(timeout(t))
+	require.NoError(t, err)
+	seen := map[string]int{}
+	for _, r := range d.Routes.Config {
+		seen[r.Destination] = r.CWND
+	}
+	require.Equal(t, 0, seen["198.18.8.0/24"])
+	require.Equal(t, 30, seen["198.18.9.0/24"])
+}
