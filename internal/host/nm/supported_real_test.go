@@ -110,6 +110,8 @@ var supported = map[string]string{
 	"rule prohibit": ruled("ip-from: 198.51.100.0/24, action: prohibit"),
 	"rule suppress": ruled("ip-from: 198.51.100.0/24, route-table: 254, suppress-prefix-length: 0"),
 	"rule family":   ruled("route-table: 200"),
+	"rule local":    ruled("route-table: 255"),
+	"rule alone":    "route-rules: {config: [{family: ipv4, priority: 902, route-table: 255}, {family: ipv6, priority: 903, route-table: 255}]}",
 	"rule IPv6":     onCard(card6) + "\nroute-rules: {config: [{ip-from: '2001:db8:f::/64', priority: 901, action: blackhole}]}",
 	"dns":           "dns-resolver: {config: {server: [192.0.2.60], search: [a.example.org], options: [rotate, 'timeout:3']}}",
 	"dns of a link": onCard(card6) + "\ndns-resolver: {config: {server: ['fe80::53%card0', '2001:db8::60', 192.0.2.60]}}",

@@ -174,7 +174,10 @@ func otherLinks() []Row {
 		{Path: "interfaces[].patch.peer", Witness: Switch, Property: Property{
 			Setting: "ovs-patch", Name: "peer", Form: Text, Unset: "", Fixed: Activated,
 		}},
-		{Path: "interfaces[].ovs-db", Note: "of an ovs-bridge, an ovs-interface, and a port of an ovs-bridge; null removes a key, {} all of them"},
+		{
+			Path: "interfaces[].ovs-db",
+			Note: "of an ovs-bridge, an ovs-interface, and a port of an ovs-bridge; null removes a key, {} all of them",
+		},
 		{Path: "interfaces[].ovs-db.external_ids", Witness: Switch, Property: Property{Setting: "ovs-external-ids.data"}},
 		{Path: "interfaces[].ovs-db.other_config", Witness: Switch, Property: Property{Setting: "ovs-other-config.data"}},
 	}

@@ -81,7 +81,7 @@ func parseRule(message []byte, family int) (netstate.RouteRule, bool, error) {
 	if out.FwMark == nil || *out.FwMark == 0 {
 		out.FwMark, out.FwMask = nil, nil
 	}
-	return out, !own && out.RouteTable != unix.RT_TABLE_LOCAL, nil
+	return out, !own && (out.RouteTable != unix.RT_TABLE_LOCAL || out.Priority != 0), nil // the kernel's own has priority 0
 }
 
 func parseUint32(value []byte) uint32 {

@@ -26,17 +26,18 @@ func (p *Plan) planResolver(want netstate.Resolver) error {
 	if want.Clears() {
 		want = netstate.Resolver{Server: []string{}, Search: []string{}, Options: []string{}}
 	}
-	if p.snap.Global.Set() {
-		return p.planGlobalResolver(want)
-	}
-	if p.resolverInPlace(want) {
-		return nil
-	}
 	first, second, inOrder := byFamily(want.Server)
-	if !inOrder {
+	groups := slices.DeleteFunc([][]netip.Addr{first, second}, func(g []netip.Addr) bool { return len(g) == 0 })
+	switch global := p.snap.Global; {
+	case global.Set() && inOrder && p.canMoveResolver(want, groups):
+		p.Global = &profile.GlobalDNS{}
+	case global.Set():
+		return p.planGlobalResolver(want)
+	case p.resolverInPlace(want):
+		return nil
+	case !inOrder:
 		return p.planGlobalResolver(want)
 	}
-	groups := slices.DeleteFunc([][]netip.Addr{first, second}, func(g []netip.Addr) bool { return len(g) == 0 })
 	holders, err := p.findServersHolders(groups)
 	if errors.Is(err, errNoHolder) {
 		return p.planGlobalResolver(want)
@@ -59,6 +60,22 @@ func (p *Plan) planResolver(want netstate.Resolver) error {
 		return p.listsOnly(want)
 	}
 	return nil
+}
+
+// canMoveResolver says that servers that are global can go to interfaces: the document says all that the global configuration does,
+// and gives fixed addresses of each family of the servers to an interface.
+func (p *Plan) canMoveResolver(want netstate.Resolver, groups [][]netip.Addr) bool {
+	global := p.snap.Global
+	said := len(global.Domains) == 1 && (len(global.Searches) == 0 || want.Search != nil) &&
+		(len(global.Options) == 0 || want.Options != nil)
+	for _, group := range groups {
+		f := netstate.FamilyOf(group[0])
+		said = said && slices.ContainsFunc(p.want.Interfaces, func(i netstate.Interface) bool {
+			ip, goes := f.Of(i), i.State == netstate.StateAbsent || i.State == netstate.StateDown
+			return ip.On() && !ip.Auto() && len(ip.Addresses) > 0 && !goes
+		})
+	}
+	return said && len(groups) > 0
 }
 
 // setLists writes the lists that the document mentions.
@@ -206,7 +223,11 @@ func (p *Plan) findHolder(f netstate.Family) (*Change, error) {
 
 // listsOnly changes the search domains and the options, and leaves the servers where they are.
 func (p *Plan) listsOnly(want netstate.Resolver) error {
-	for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
+	families := []netstate.Family{netstate.IPv6, netstate.IPv4} // nmstate's order
+	if len(profile.ConfiguredResolver(p.snap).Server) > 0 {
+		slices.Reverse(families) // beside the servers, of which those of IPv4 are looked for first
+	}
+	for _, f := range families {
 		c, err := p.findHolder(f)
 		if err != nil {
 			continue

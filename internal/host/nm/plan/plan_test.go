@@ -194,6 +194,21 @@ func TestPlanOfTheResolver(t *testing.T) {
 	require.Nil(t, planned(t, s, text("192.0.2.99")).Global)
 }
 
+// Servers that are global because no interface could have them go to the interface that the document gives addresses of their family.
+func TestPlanMovesGlobalServersToAnInterface(t *testing.T) {
+	s := node(nil)
+	s.Global = profile.GlobalDNS{Domains: map[string]profile.GlobalDomain{profile.AnyDomain: {Servers: []string{"192.0.2.99"}}}}
+	const servers = "dns-resolver: {config: {server: [192.0.2.99]}}"
+	require.Nil(t, planned(t, s, servers).Global, "it is in place")
+	p := planned(t, s, "interfaces: [{name: eno1, type: ethernet, ipv4: {enabled: true, address: [{ip: 192.0.2.10, prefix-length: 24}]}}]\n"+servers)
+	require.NotNil(t, p.Global)
+	require.False(t, p.Global.Set())
+	require.Equal(t, []string{"192.0.2.99"}, profile.ServersOf(p.Changes[0].After, "ipv4"))
+	s.Global.Options = []string{"rotate"}
+	p = planned(t, s, "interfaces: [{name: eno1, type: ethernet, ipv4: {enabled: true, address: [{ip: 192.0.2.10, prefix-length: 24}]}}]\n"+servers)
+	require.Nil(t, p.Global, "it says more than the document")
+}
+
 func TestPlanRefuses(t *testing.T) {
 	unmanaged := node(nil)
 	unmanaged.Devices[0].State = profile.DeviceUnmanaged

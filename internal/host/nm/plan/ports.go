@@ -211,7 +211,8 @@ func (p *Plan) refuseOrphans() error {
 			continue
 		}
 		if s := p.Changes[at].After; s.Kind() != profile.TypeOVSInterface && s.ControllerKind() != profile.TypeOVSPort {
-			return fmt.Errorf("interface %s: ovs-db is for ports of an ovs-bridge; list it among the ports of one, or leave ovs-db out", i.Name)
+			return fmt.Errorf("interface %s: ovs-db is for ports of an ovs-bridge; list it among the ports of one, or leave ovs-db out",
+				i.Name)
 		}
 	}
 	for _, c := range p.Changes {

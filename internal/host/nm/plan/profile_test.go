@@ -31,7 +31,7 @@ func TestPlanCopiesASharedProfile(t *testing.T) {
 		"route":       "routes: {config: [{destination: 198.51.100.0/24, next-hop-interface: eno1, next-hop-address: 192.0.2.254}]}",
 		"dns":         "dns-resolver: {config: {server: [192.0.2.60]}}",
 		"no dns":      "dns-resolver: {config: {}}",
-		"rule":        "route-rules: {config: [{ip-from: 192.0.2.0/24, route-table: 200}]}",
+		"rule":        "route-rules: {config: [{ip-from: 192.0.2.0/24, route-table: 200, iif: eno1}]}",
 		"by MAC":      "interfaces: [{name: eno1, profile-name: uplink, type: ethernet, state: up, identifier: mac-address, mac-address: '02:00:00:00:00:01', mtu: 1400}]",
 	} {
 		t.Run(name, func(t *testing.T) {

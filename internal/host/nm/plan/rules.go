@@ -174,10 +174,31 @@ func ruleFamily(r netstate.RouteRule) (netstate.Family, error) {
 	return 0, errors.New("one of ip-from, ip-to and family is needed")
 }
 
-// ruleHolder picks the profile: the rule's own interface, one with a route in its table, one of the document, the default
-// route's.
+// ruleHolder picks the profile: the rule's own interface, one of the document with a route in its table, one of the document,
+// loopback's: interfaces that the document does not mention stay as they are, as with nmstate. Where NetworkManager does not manage
+// loopback it is that of the default route, or any.
 func (p *Plan) ruleHolder(r netstate.RouteRule, f netstate.Family) (*Change, error) {
+	if c, err := p.firstWith(p.ruleInterfaces(r, f), f); c != nil || err != nil {
+		return c, err
+	}
+	if c, err := p.loopback(); err == nil {
+		return c, nil
+	}
 	var names []string
+	if d, ok := netstate.DefaultRoute(p.now, f, ""); ok {
+		names = append(names, d.NextHopInterface)
+	}
+	for _, d := range p.snap.Devices {
+		names = append(names, d.Name)
+	}
+	if c, err := p.firstWith(names, f); c != nil || err != nil {
+		return c, err
+	}
+	return nil, fmt.Errorf("no interface has %s enabled to keep the rule with", f)
+}
+
+// ruleInterfaces are the interfaces of the document whose profiles may have the rule, the best first.
+func (p *Plan) ruleInterfaces(r netstate.RouteRule, f netstate.Family) (names []string) {
 	if r.IIF != "" {
 		names = append(names, r.IIF)
 	}
@@ -186,7 +207,10 @@ func (p *Plan) ruleHolder(r netstate.RouteRule, f netstate.Family) (*Change, err
 		routes = append(routes, p.want.Routes.Config...)
 	}
 	if p.now.Routes != nil {
-		routes = append(routes, p.now.Routes.Running...)
+		routes = append(routes, slices.DeleteFunc(slices.Clone(p.now.Routes.Running), func(o netstate.Route) bool {
+			_, mentioned := carrierOf(p.want, o.NextHopInterface)
+			return !mentioned
+		})...)
 	}
 	for _, o := range routes {
 		if fam, _ := o.Family(); !o.Removes() && fam == f && r.RouteTable != 0 && o.Table() == r.RouteTable {
@@ -198,12 +222,11 @@ func (p *Plan) ruleHolder(r netstate.RouteRule, f netstate.Family) (*Change, err
 			names = append(names, i.Name)
 		}
 	}
-	if d, ok := netstate.DefaultRoute(p.now, f, ""); ok {
-		names = append(names, d.NextHopInterface)
-	}
-	for _, d := range p.snap.Devices {
-		names = append(names, d.Name)
-	}
+	return names
+}
+
+// firstWith is the change of the first of these interfaces whose profile has the family enabled; nil for none.
+func (p *Plan) firstWith(names []string, f netstate.Family) (*Change, error) {
 	for _, name := range names {
 		pr, active := p.snap.ActiveOn(name)
 		if !active && !p.isPlanned(name) {
@@ -218,11 +241,7 @@ func (p *Plan) ruleHolder(r netstate.RouteRule, f netstate.Family) (*Change, err
 		}
 		return p.ensureChange(netstate.Interface{Name: name})
 	}
-	c, err := p.loopback()
-	if err != nil {
-		return nil, fmt.Errorf("no interface has %s enabled to keep the rule with: %w", f, err)
-	}
-	return c, nil
+	return nil, nil
 }
 
 // freePriority is the first number from firstPriority on that no rule has.
