@@ -143,13 +143,29 @@ interfaces:
 		revert: `interfaces: [{name: eno4, type: ethernet, state: up, ipv4: {enabled: true, dhcp: true, auto-dns: true, auto-gateway: true, auto-routes: true}}]`,
 	},
 	"DHCP on, where enabled is what it was": {
-		want:   `interfaces: [{name: eno2, type: ethernet, ipv4: {dhcp: true, auto-dns: false}}]`,
-		diff:   `interfaces: [{name: eno2, type: ethernet, state: up, ipv4: {enabled: true, dhcp: true, auto-dns: false, auto-gateway: true, auto-routes: true}}]`,
-		revert: `interfaces: [{name: eno2, type: ethernet, state: up, ipv4: {enabled: true, dhcp: false, address: [{ip: 10.0.0.2, prefix-length: 24}]}}]`,
+		want: `interfaces: [{name: eno2, type: ethernet, ipv4: {dhcp: true, auto-dns: false}}]`,
+		diff: `interfaces: [{name: eno2, type: ethernet, state: up, ipv4: {enabled: true, dhcp: true, auto-dns: false, auto-gateway: true, auto-routes: true}}]
+routes: {config: [{destination: 198.51.100.0/24, next-hop-interface: eno2, next-hop-address: 10.0.0.1, table-id: 254, state: absent}]}`,
+		revert: `interfaces: [{name: eno2, type: ethernet, state: up, ipv4: {enabled: true, dhcp: false, address: [{ip: 10.0.0.2, prefix-length: 24}]}}]
+routes: {config: [{destination: 198.51.100.0/24, next-hop-interface: eno2, next-hop-address: 10.0.0.1, table-id: 254}]}`,
 	},
 	"no address at all": {
 		want:   `interfaces: [{name: eno2, type: ethernet, ipv4: {enabled: true, address: []}}]`,
 		diff:   `interfaces: [{name: eno2, type: ethernet, state: up, ipv4: {enabled: true, dhcp: false, address: []}}]`,
+		revert: `interfaces: [{name: eno2, type: ethernet, state: up, ipv4: {enabled: true, dhcp: false, address: [{ip: 10.0.0.2, prefix-length: 24}]}}]`,
+	},
+	"a family that turns automatic loses its routes": {
+		want: `interfaces: [{name: eno2, type: ethernet, ipv4: {enabled: true, dhcp: true}}]`,
+		diff: `
+interfaces: [{name: eno2, type: ethernet, state: up, ipv4: {enabled: true, dhcp: true, auto-dns: true, auto-gateway: true, auto-routes: true}}]
+routes: {config: [{destination: 198.51.100.0/24, next-hop-interface: eno2, next-hop-address: 10.0.0.1, table-id: 254, state: absent}]}`,
+		revert: `
+interfaces: [{name: eno2, type: ethernet, state: up, ipv4: {enabled: true, dhcp: false, address: [{ip: 10.0.0.2, prefix-length: 24}]}}]
+routes: {config: [{destination: 198.51.100.0/24, next-hop-interface: eno2, next-hop-address: 10.0.0.1, table-id: 254}]}`,
+	},
+	"a family that turns automatic without routes keeps its own": {
+		want:   `interfaces: [{name: eno2, type: ethernet, ipv4: {enabled: true, dhcp: true, auto-routes: false}}]`,
+		diff:   `interfaces: [{name: eno2, type: ethernet, state: up, ipv4: {enabled: true, dhcp: true, auto-dns: true, auto-gateway: true, auto-routes: false}}]`,
 		revert: `interfaces: [{name: eno2, type: ethernet, state: up, ipv4: {enabled: true, dhcp: false, address: [{ip: 10.0.0.2, prefix-length: 24}]}}]`,
 	},
 	"an absent pair": {

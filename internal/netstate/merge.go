@@ -26,7 +26,7 @@ func Merge(now, want Document) Document {
 		m.out.RouteRules = &RouteRules{Config: MergeRules(now.configRules(), want.configRules())}
 	}
 	if now.Routes != nil || want.Routes != nil {
-		m.out.Routes = &Routes{Config: m.usableRoutes(MergeRoutes(now.configRoutes(), want.configRoutes()))}
+		m.out.Routes = &Routes{Config: m.usableRoutes(MergeRoutes(m.lastingRoutes(now), want.configRoutes()))}
 	}
 	return m.out
 }
@@ -223,6 +223,20 @@ func (i Interface) asPortOf(c Interface) Interface {
 	}
 	i.IPv4, i.IPv6 = Disabled(), Disabled()
 	return i
+}
+
+// lastingRoutes are the configured routes but those of a family that the network gives routes from here on.
+func (m *merging) lastingRoutes(now Document) []Route {
+	return slices.DeleteFunc(slices.Clone(now.configRoutes()), func(r Route) bool {
+		n, ok := m.index[r.NextHopInterface]
+		f, known := r.Family()
+		if !ok || !known {
+			return false
+		}
+		was, _ := findCarrier(now, r.NextHopInterface)
+		ip := f.Of(m.out.Interfaces[n])
+		return ip.Auto() && !f.Of(was).Auto() && (ip.AutoRoutes == nil || *ip.AutoRoutes)
+	})
 }
 
 // usableRoutes drops routes of interfaces that are gone, and of families that are off.

@@ -60,6 +60,30 @@ func TestAProfileOfACardByItsMACIsRemoved(t *testing.T) {
 	n.settled()
 }
 
+// TestRoutesOfAFamilyThatTurnsAutomaticGo, but for those of the document: the network gives the routes from there on.
+func TestRoutesOfAFamilyThatTurnsAutomaticGo(t *testing.T) {
+	n := newNode(t)
+	n.cards("card0")
+	n.Peer("addr", "add", "203.0.113.1/24", "dev", "card0p")
+	n.ServeDHCP([]string{"card0"}, []string{"203.0.113.100,203.0.113.120,255.255.255.0"})
+	routes := func(destinations ...string) string {
+		var all []string
+		for _, d := range destinations {
+			all = append(all, "{next-hop-interface: card0, next-hop-address: 203.0.113.1, destination: "+d+"}")
+		}
+		return "\nroutes: {config: [" + strings.Join(all, ", ") + "]}"
+	}
+	n.apply(onCard(card4) + routes("198.18.1.0/24", "198.18.2.0/24"))
+	leased := onCard("ipv4: {enabled: true, dhcp: true}")
+	n.refusedByProof(leased)
+	n.apply(leased + routes("198.18.2.0/24"))
+	require.NotContains(t, n.IP("route"), "198.18.1.0/24")
+	n.Until("the route of the document is there", func() bool { return strings.Contains(n.IP("route"), "198.18.2.0/24") })
+	n.apply(onCard("ipv4: {enabled: true, dhcp: true, auto-dns: false}"))
+	require.Contains(t, n.IP("route"), "198.18.2.0/24", "it was automatic before")
+	n.settled()
+}
+
 // TestAWindowWithoutItsLockIsNone: the kernel keeps to a congestion window with its lock alone.
 func TestAWindowWithoutItsLockIsNone(t *testing.T) {
 	n := newNode(t)

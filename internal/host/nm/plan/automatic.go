@@ -29,6 +29,9 @@ func setAutomatic(s profile.Settings, ip *netstate.IP, f netstate.Family, now *n
 	if have := profile.Value[string](s, sec, "method"); have != method {
 		s.Set(sec, "method", method)
 		s.Drop(sec, "address-data", "gateway")
+		if have != "auto" && have != "dhcp" && (ip.AutoRoutes == nil || *ip.AutoRoutes) {
+			s.Drop(sec, "route-data") // the network gives the routes from here on; the document adds its own
+		}
 		for _, key := range patienceKeys[sec] {
 			s.Set(sec, key, forEver)
 		}
