@@ -1,10 +1,13 @@
 package nm_test
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/nmtest"
 )
 
 // TestALinkWithoutAProfileIsRemoved, whichever program made it, of whatever kind; a change that is refused leaves what was on it.
@@ -32,7 +35,11 @@ func TestALinkWithoutAProfileIsRemoved(t *testing.T) {
 			})
 			n.IP("addr", "replace", "198.51.100.77/24", "dev", "odd0")
 			n.IP("route", "replace", "198.18.7.0/24", "via", "198.51.100.1", "dev", "odd0")
-			doc := "interfaces: [{name: odd0, type: " + kind + ", state: absent}]"
+			state := "absent"
+			if kind == "linux-bridge" {
+				state = "down" // without a profile to come back by, it is the same
+			}
+			doc := "interfaces: [{name: odd0, type: " + kind + ", state: " + state + "}]"
 			n.refusedByProof(doc)
 			require.Contains(t, n.IP("addr", "show", "dev", "odd0"), "198.51.100.77/24")
 			require.Contains(t, n.IP("route"), "198.18.7.0/24")
@@ -58,6 +65,38 @@ func TestAProfileOfACardByItsMACIsRemoved(t *testing.T) {
 	n.apply("interfaces: [{name: nic1, state: absent}]")
 	require.NotContains(t, n.IP("addr", "show", "dev", "nic1"), "198.51.100.9/24")
 	n.settled()
+
+	n.apply("interfaces: [{name: lan, type: ethernet, state: up, identifier: mac-address, mac-address: '" + mac +
+		"', ipv4: {enabled: true, address: [{ip: 198.51.100.9, prefix-length: 24}]}}]")
+	n.apply("interfaces: [{name: lan, state: absent}]") // by the name that the document gave it
+	require.NotContains(t, n.IP("addr", "show", "dev", "nic1"), "198.51.100.9/24")
+	require.NoFileExists(t, filepath.Join(nmtest.KeyfileDir, "lan.nmconnection"))
+}
+
+// TestALinkIsAdoptedWithWhatItHas: the first profile of a link holds the addresses and routes that another program gave it, of the
+// families that the document does not mention.
+func TestALinkIsAdoptedWithWhatItHas(t *testing.T) {
+	n := newNode(t)
+	n.cards("card0")
+	n.IP("addr", "add", "198.51.100.5/24", "dev", "card0")
+	n.IP("addr", "add", "2001:db8:77::5/64", "dev", "card0", "nodad")
+	n.IP("route", "add", "198.18.3.0/24", "via", "198.51.100.1", "dev", "card0")
+	n.IP("-6", "route", "add", "2001:db8:78::/64", "via", "2001:db8:77::1", "dev", "card0")
+	doc := onCard("mtu: 1400")
+	n.apply(doc)
+	n.inPlace(doc)
+	text := n.text(filepath.Join(nmtest.KeyfileDir, "card0.nmconnection"))
+	for _, stored := range []string{"198.51.100.5/24", "2001:db8:77::5/64", "198.18.3.0/24,198.51.100.1", "2001:db8:78::/64,2001:db8:77::1"} {
+		require.Contains(t, text, stored)
+	}
+	require.Contains(t, n.IP("route"), "198.18.3.0/24 via 198.51.100.1")
+	require.Contains(t, n.IP("-6", "addr", "show", "dev", "card0"), "2001:db8:77::5/64")
+	n.settled()
+
+	n.cards("card1")
+	n.IP("addr", "add", "198.51.101.5/24", "dev", "card1")
+	n.apply("interfaces: [{name: card1, type: ethernet, ipv4: {enabled: true, address: [{ip: 198.51.101.6, prefix-length: 24}]}}]")
+	require.NotContains(t, n.text(filepath.Join(nmtest.KeyfileDir, "card1.nmconnection")), "198.51.101.5/24", "the document says which")
 }
 
 // TestRoutesOfAFamilyThatTurnsAutomaticGo, but for those of the document: the network gives the routes from there on.

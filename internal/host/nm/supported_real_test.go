@@ -264,6 +264,7 @@ func TestWhatCannotBeIsRefused(t *testing.T) {
 		"dns-resolver: {config: {server: ['fe80::53%card0']}}":                               "interface card0, which link-local servers are on, has IPv6 disabled",
 		"dns-resolver: {config: {server: ['fe80::53%card0', 'fe80::53%uplink0']}}":           "link-local servers on card0 and on uplink0",
 		"dns-resolver: {config: {server: ['fe80::53%uplink0', 192.0.2.53, '2001:db8::53']}}": "is link-local, and servers that mix the families",
+		onBridge("vlan-default-pvid: 5"):                        "bridge.options.vlan-default-pvid: the bridge filters no VLANs",
 		onCard(card4):                                           "it is a port, and a port has no addresses",
 		macVLAN("mode: source"):                                 `"source" is none of vepa, bridge, private, passthru`,
 		onCard("ethtool: {ring: {rx: 512}}"):                    "ethtool.ring.rx: its driver does not support this setting of ring; leave it out",

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -37,9 +38,30 @@ func (p *Plan) planKind(c *Change, i netstate.Interface) error {
 		setBond(c, i.Bond)
 	}
 	if i.Bridge != nil && i.Type == netstate.TypeLinuxBridge {
+		if err := p.refuseIdlePVID(i); err != nil {
+			return err
+		}
 		filterVLANs(c.After, i.Bridge.Ports)
 	}
 	return nil
+}
+
+// refuseIdlePVID refuses another default VLAN for a bridge that filters none: it has no effect.
+func (p *Plan) refuseIdlePVID(i netstate.Interface) error {
+	if i.Bridge.Options == nil || i.Bridge.Options.VLANDefaultPVID == nil || *i.Bridge.Options.VLANDefaultPVID == 1 {
+		return nil
+	}
+	now, _ := p.now.Find(i.Name, netstate.TypeLinuxBridge)
+	if o := now.Bridge; o != nil && o.Options != nil && o.Options.VLANDefaultPVID != nil &&
+		*o.Options.VLANDefaultPVID == *i.Bridge.Options.VLANDefaultPVID {
+		return nil
+	}
+	merged := netstate.MergeInterface(now, i)
+	if slices.ContainsFunc(merged.Bridge.Ports, func(b netstate.BridgePort) bool { return b.VLAN != nil && b.VLAN.Mode != "" }) {
+		return nil
+	}
+	return errors.New("bridge.options.vlan-default-pvid: the bridge filters no VLANs, so that it has no effect; give a port a vlan, or leave " +
+		"it out")
 }
 
 // planProperties brings in the keys that a single property holds.

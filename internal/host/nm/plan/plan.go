@@ -147,10 +147,13 @@ func (p *Plan) takeDown(i netstate.Interface) error {
 		found = true
 		p.endProfile(pr, act)
 	}
+	if !found && p.endNamed(i, act) {
+		return nil
+	}
 	if i.Name == netstate.LoopbackName {
 		return nil // without a profile of its own it has nothing but what the kernel gives it
 	}
-	if !found && act == ActRemove && p.isBareLink(i) {
+	if !found && p.isBareLink(i) { // one that is only to be down has no profile to come back by, and goes with nmstate, too
 		p.Bare = profile.AppendNew(p.Bare, []string{i.Name})
 		return p.removeWith(i.Name)
 	}
@@ -161,6 +164,22 @@ func (p *Plan) takeDown(i netstate.Interface) error {
 		return p.removeWith(i.Name)
 	}
 	return nil
+}
+
+// endNamed ends the profile of that name which is for a card by its MAC address, where there is no interface of the name: a document
+// names such a card by it (identifier: mac-address). It says whether there is one.
+func (p *Plan) endNamed(i netstate.Interface, act Action) bool {
+	if _, exists := p.now.Find(i.Name, ""); exists {
+		return false
+	}
+	at := slices.IndexFunc(p.snap.Profiles, func(pr profile.Profile) bool {
+		s := pr.Settings
+		return !pr.Generated && s.ID() == i.Name && s.Iface() == "" && s.Card() != nil && !s.Multiple() && sameKind(i.Type, s.Kind())
+	})
+	if at >= 0 {
+		p.endProfile(p.snap.Profiles[at], act)
+	}
+	return at >= 0
 }
 
 // isBareLink says that an interface is a virtual link of the kernel that no profile keeps, of whatever program.

@@ -177,7 +177,7 @@ func (p *Plan) newProfile(i netstate.Interface) (profile.Settings, error) {
 		return nil, err
 	}
 	p.outrankRivals(s, i.Name)
-	return s, nil
+	return s, p.adoptAddresses(s, i)
 }
 
 // outrankRivals lets the new profile win the interface at the next boot.
