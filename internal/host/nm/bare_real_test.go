@@ -99,6 +99,28 @@ func TestALinkIsAdoptedWithWhatItHas(t *testing.T) {
 	require.NotContains(t, n.text(filepath.Join(nmtest.KeyfileDir, "card1.nmconnection")), "198.51.101.5/24", "the document says which")
 }
 
+// TestABridgeIsAdoptedWithThePortsOfOthers: a bridge of another program keeps the ports that no document can describe, such as those of
+// virtual machines.
+func TestABridgeIsAdoptedWithThePortsOfOthers(t *testing.T) {
+	n := newNode(t)
+	n.cards("card0")
+	n.IP("link", "add", "br0", "type", "bridge")
+	n.IP("tuntap", "add", "name", "tap0", "mode", "tap")
+	n.IP("link", "set", "tap0", "master", "br0")
+	n.IP("link", "set", "tap0", "up")
+	n.IP("link", "set", "br0", "up")
+	doc := "interfaces: [{name: br0, type: linux-bridge, state: up, bridge: {port: [{name: card0}]}}]"
+	err := n.network().Apply(timeout(t), document(t, doc), no)
+	require.ErrorContains(t, err, "the old network is back")
+	require.Contains(t, n.IP("link", "show", "tap0"), "master br0")
+	require.NotContains(t, n.IP("link", "show", "card0"), "master br0")
+	n.apply(doc)
+	require.Contains(t, n.IP("link", "show", "tap0"), "master br0")
+	require.Contains(t, n.IP("link", "show", "card0"), "master br0")
+	n.inPlace(doc)
+	n.settled()
+}
+
 // TestRoutesOfAFamilyThatTurnsAutomaticGo, but for those of the document: the network gives the routes from there on.
 func TestRoutesOfAFamilyThatTurnsAutomaticGo(t *testing.T) {
 	n := newNode(t)

@@ -11,6 +11,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/plan"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/keys"
 )
 
 // preparePlan plans; it touches nothing.
@@ -221,6 +222,10 @@ func (t *transaction) recordPreserved(k *kernel.State, all kernel.Messages, c *p
 	if c.Action != plan.ActUp {
 		return
 	}
+	if ports := t.portsOfOthers(c); len(ports) > 0 {
+		kept := kernel.Foreign{Iface: c.Iface, Ports: ports}
+		t.record.ForeignBefore, t.record.ForeignAfter = append(t.record.ForeignBefore, kept), append(t.record.ForeignAfter, kept)
+	}
 	// Without a profile, foreign and own addresses cannot be distinguished: the document alone decides.
 	if was, ok := t.snap.ActiveOn(c.Iface); ok {
 		f := kernel.ForeignOn(k, all, c.Iface, was.Settings)
@@ -229,6 +234,23 @@ func (t *transaction) recordPreserved(k *kernel.State, all kernel.Messages, c *p
 	}
 	promised := profile.Implied(c.Iface, c.After)
 	t.record.After = joinDemands(t.record.After, promised)
+}
+
+// portsOfOthers are the ports of a bridge that no document can describe, or that NetworkManager leaves alone, and that the change does
+// not concern: those of virtual machines and containers.
+func (t *transaction) portsOfOthers(c *plan.Change) (out []string) {
+	bridge, exists := t.now.Find(c.Iface, netstate.TypeLinuxBridge)
+	if !exists || bridge.Bridge == nil {
+		return nil
+	}
+	for _, p := range bridge.Bridge.Ports {
+		i, _ := t.now.Find(p.Name, "")
+		others := i.State == netstate.StateIgnore || !slices.Contains(keys.Configurable(), i.Type)
+		if others && !slices.ContainsFunc(t.changes, func(c *plan.Change) bool { return c.Iface == p.Name }) {
+			out = append(out, p.Name)
+		}
+	}
+	return out
 }
 
 // joinDemands is both documents' demands in one.

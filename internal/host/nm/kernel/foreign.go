@@ -25,6 +25,8 @@ type Foreign struct {
 	// Connected are the kernel's own routes to the networks of these addresses. The kernel makes them with the address, and
 	// NetworkManager, which goes by what it read before, may then remove them.
 	Connected []Message `json:"connectedRoutes,omitempty"`
+	// Ports are links of other programs that are ports of the interface. NetworkManager takes them out when it activates a bridge.
+	Ports []string `json:"ports,omitempty"`
 }
 
 // ForeignOn lists what the interface has and its profile does not know. Automatic

@@ -39,6 +39,9 @@ func (f Foreign) PutBack() (pending []string) {
 			note("route "+r.String(), addPlainRoute(f.Iface, r))
 		}
 	}
+	for _, port := range f.Ports {
+		note("port "+port, attachPort(f.Iface, port))
+	}
 	routes := slices.Concat(f.Connected, f.WholeRoutes)
 	if len(routes) == 0 {
 		return pending

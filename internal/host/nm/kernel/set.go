@@ -32,6 +32,22 @@ func DeleteLink(index int) error {
 	return err
 }
 
+// attachPort gives a link that has no controller that one; a link that is gone, or that its owner has put elsewhere, is left alone.
+func attachPort(controller, port string) error {
+	link, err := netlink.LinkByName(port)
+	if isNoLink(err) || err == nil && link.Attrs().MasterIndex != 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	master, err := netlink.LinkByName(controller)
+	if err != nil {
+		return err
+	}
+	return netlink.LinkSetMaster(link, master)
+}
+
 func isNoLink(err error) bool {
 	var missing netlink.LinkNotFoundError
 	return errors.As(err, &missing)

@@ -60,8 +60,8 @@ func (p *Plan) refuseIdlePVID(i netstate.Interface) error {
 	if slices.ContainsFunc(merged.Bridge.Ports, func(b netstate.BridgePort) bool { return b.VLAN != nil && b.VLAN.Mode != "" }) {
 		return nil
 	}
-	return errors.New("bridge.options.vlan-default-pvid: the bridge filters no VLANs, so that it has no effect; give a port a vlan, or leave " +
-		"it out")
+	return errors.New("bridge.options.vlan-default-pvid: the bridge filters no VLANs, so that it has no effect; give a port a vlan, " +
+		"or leave it out")
 }
 
 // planProperties brings in the keys that a single property holds.
