@@ -29,8 +29,11 @@ func setAutomatic(s profile.Settings, ip *netstate.IP, f netstate.Family, now *n
 	if have := profile.Value[string](s, sec, "method"); have != method {
 		s.Set(sec, "method", method)
 		s.Drop(sec, "address-data", "gateway")
-		if have != "auto" && have != "dhcp" && (ip.AutoRoutes == nil || *ip.AutoRoutes) {
-			s.Drop(sec, "route-data") // the network gives the routes from here on; the document adds its own
+		if have != "auto" && have != "dhcp" {
+			identifyByMAC(s, sec)
+			if ip.AutoRoutes == nil || *ip.AutoRoutes {
+				s.Drop(sec, "route-data") // the network gives the routes from here on; the document adds its own
+			}
 		}
 		for _, key := range patienceKeys[sec] {
 			s.Set(sec, key, forEver)
@@ -45,6 +48,21 @@ func setAutomatic(s profile.Settings, ip *netstate.IP, f netstate.Family, now *n
 	}
 	setAddresses(s, sec, wanted)
 	return nil
+}
+
+// identities are what a family that turns automatic is known to its network by, where its profile does not say: the MAC address, as with
+// nmstate, so that a bridge with the address of its card has the card's lease.
+var identities = map[string]map[string]any{
+	"ipv4": {"dhcp-client-id": "mac"},
+	"ipv6": {"dhcp-duid": "ll", "dhcp-iaid": "mac", "addr-gen-mode": int32(0)},
+}
+
+func identifyByMAC(s profile.Settings, sec string) {
+	for key, value := range identities[sec] {
+		if _, says := s[sec][key]; !says {
+			s.Set(sec, key, value)
+		}
+	}
 }
 
 // fixedAddresses are those of a list that the network does not give: what is observed may be applied again, leases and all.

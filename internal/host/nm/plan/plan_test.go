@@ -125,6 +125,23 @@ func TestPlanOfAutomaticAddresses(t *testing.T) {
 	require.Equal(t, "disabled", profile.Value[string](p.Changes[0].After, "ipv4", "method"), "no address is the same as none")
 }
 
+// A family that turns automatic is known to its network by the MAC address, where nothing says otherwise.
+func TestPlanOfAnIdentity(t *testing.T) {
+	const leased = "interfaces: [{name: eno1, type: ethernet, ipv4: {enabled: true, dhcp: true}, ipv6: {enabled: true, dhcp: true, autoconf: true}}]"
+	c := planned(t, node(nil), leased).Changes[0].After
+	require.Equal(t, "mac", profile.Value[string](c, "ipv4", "dhcp-client-id"))
+	require.Equal(t, "ll", profile.Value[string](c, "ipv6", "dhcp-duid"))
+	require.Equal(t, "mac", profile.Value[string](c, "ipv6", "dhcp-iaid"))
+	require.Equal(t, int32(0), profile.Value[int32](c, "ipv6", "addr-gen-mode"))
+	c = planned(t, node(func(s profile.Settings) { s.Set("ipv4", "dhcp-client-id", "stable") }), leased).Changes[0].After
+	require.Equal(t, "stable", profile.Value[string](c, "ipv4", "dhcp-client-id"))
+	c = planned(t, node(nil), "interfaces: [{name: eno1, ipv4: {enabled: true, dhcp: true, dhcp-client-id: iaid+duid}}]").Changes[0].After
+	require.Equal(t, "duid", profile.Value[string](c, "ipv4", "dhcp-client-id"))
+	s := node(func(s profile.Settings) { s.Set("ipv4", "method", "auto") })
+	c = planned(t, s, "interfaces: [{name: eno1, mtu: 1400, ipv4: {enabled: true, dhcp: true}}]").Changes[0].After
+	require.NotContains(t, c["ipv4"], "dhcp-client-id", "it is automatic already, and known to its network")
+}
+
 func TestPlanDisablesAFamily(t *testing.T) {
 	p := planned(t, node(nil), "interfaces: [{name: eno1, type: ethernet, state: up, ipv4: {enabled: false}}]")
 	require.Equal(t, profile.Settings{"ipv4": {"method": dbus.MakeVariant("disabled")}}["ipv4"], p.Changes[0].After["ipv4"])
