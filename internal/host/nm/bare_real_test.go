@@ -54,6 +54,28 @@ func TestALinkWithoutAProfileIsRemoved(t *testing.T) {
 	}
 }
 
+// TestALinkWithoutAProfileWhenTheCallerDies: before the commit it is as it was, after it it goes.
+func TestALinkWithoutAProfileWhenTheCallerDies(t *testing.T) {
+	n := newNode(t)
+	n.IP("link", "add", "odd0", "type", "bridge")
+	n.IP("addr", "add", "198.51.100.77/24", "dev", "odd0")
+	n.IP("link", "set", "odd0", "up")
+	n.Until("NetworkManager knows the link", func() bool { return strings.Contains(n.Log(), "device (odd0): Activation: successful") })
+	doc := "interfaces: [{name: odd0, type: linux-bridge, state: absent}, {name: uplink0, type: ethernet, mtu: 1400}]"
+	v := n.victim(doc, "proof")
+	require.NotContains(t, n.IP("link", "show", "odd0"), ",UP")
+	v.kill()
+	require.NoError(t, n.network().Recover(timeout(t)))
+	require.Contains(t, n.IP("link", "show", "odd0"), ",UP")
+	require.Contains(t, n.IP("addr", "show", "dev", "odd0"), "198.51.100.77/24")
+	n.settled()
+	v = n.victim(doc, "committed")
+	v.kill()
+	require.NoError(t, n.network().Recover(timeout(t)))
+	n.missing("odd0")
+	n.settled()
+}
+
 // TestAProfileOfACardByItsMACIsRemoved: such a profile does not name the interface.
 func TestAProfileOfACardByItsMACIsRemoved(t *testing.T) {
 	n := newNode(t)
