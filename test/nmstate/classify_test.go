@@ -109,12 +109,15 @@ func (c classifier) judge(t *testing.T, module, report string) row {
 		r.count(failed, module, noReport)
 		return r
 	}
+	var verdicts strings.Builder
 	for _, o := range outcomes {
 		v, why := c.verdictOf(o)
 		r.count(v, o.Test, why)
+		fmt.Fprintf(&verdicts, "%s | %s | %s\n", v, o.Test, why)
 	}
 	slices.Sort(r.Failures)
 	require.NoError(t, os.WriteFile(filepath.Join(report, "failures.txt"), []byte(strings.Join(r.Failures, "\n")+"\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(report, "verdicts.txt"), []byte(verdicts.String()), 0o600))
 	return r
 }
 

@@ -140,6 +140,10 @@ func TestABridgeIsAdoptedWithThePortsOfOthers(t *testing.T) {
 	require.Contains(t, n.IP("link", "show", "tap0"), "master br0")
 	require.Contains(t, n.IP("link", "show", "card0"), "master br0")
 	n.inPlace(doc)
+	listed := "interfaces: [{name: br0, type: linux-bridge, state: up, mtu: 1400, bridge: {port: [{name: card0}, {name: tap0}]}}]"
+	n.apply(listed)
+	n.inPlace(listed)
+	require.Contains(t, n.IP("link", "show", "tap0"), "master br0")
 	n.settled()
 }
 

@@ -28,6 +28,9 @@ func (p *Plan) planMembers() error {
 			if i.Type == netstate.TypeOVSBridge {
 				continue // planned with its bridge
 			}
+			if p.isPortOfOthers(i, port) {
+				continue
+			}
 			if err := p.attachPort(i, port); err != nil {
 				return fmt.Errorf("port %s of %s: %w", port, i.Name, err)
 			}
@@ -39,6 +42,16 @@ func (p *Plan) planMembers() error {
 		}
 	}
 	return nil
+}
+
+// isPortOfOthers says that a port is one already without any profile, that NetworkManager leaves it alone or no document can describe
+// it, and that this one does not: it stays as it is.
+func (p *Plan) isPortOfOthers(controller netstate.Interface, port string) bool {
+	now, exists := carrierOf(p.now, port)
+	_, described := carrierOf(p.want, port)
+	have, _ := p.now.Find(controller.Name, controller.Type)
+	others := now.State == netstate.StateIgnore || !slices.Contains(keys.Configurable(), now.Type)
+	return exists && !described && others && slices.Contains(Ports(have), port)
 }
 
 // attachPort makes a profile one of a port.
