@@ -15,6 +15,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/dnsmasq"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/etcd"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/files"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/grub"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/hostname"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/journald"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm"
@@ -126,7 +127,7 @@ func logEntries(log *slog.Logger) func(flow.Entry) {
 func buildNode(log *slog.Logger, seen *evidence) host.Node {
 	runner := run.New(run.Options{Observe: seen.addCommand})
 	fs := files.New("/")
-	units := systemd.New(systemd.Options{Log: log})
+	units, deployments := systemd.New(systemd.Options{Log: log}), ostree.New(ostree.Options{Runner: runner, Files: fs, Log: log})
 	sw, names := ovs.New(""), hostname.New(runner)
 	network := nm.New(nm.Options{
 		Bus: nm.SystemBus(""), Files: fs, StateDir: networkState, Switch: sw, Names: names, Log: log,
@@ -136,8 +137,8 @@ func buildNode(log *slog.Logger, seen *evidence) host.Node {
 	})
 	return host.Node{
 		Files: fs, Trees: trees.New(trees.Options{Log: log}),
-		Deployments: ostree.New(ostree.Options{Runner: runner, Files: fs, Log: log}),
-		Units:       units, Masks: units, Foreign: units, Transients: units, Power: units,
+		Deployments: deployments, OneTimeBoot: grub.New(fs, deployments),
+		Units: units, Masks: units, Foreign: units, Transients: units, Power: units,
 		Network: network, Planner: network,
 		Switch: sw, Prober: probe.New(), Resolver: dnsmasq.New(fs), Hostname: names,
 		Containers: containers.New(containers.Options{Runner: runner, Units: units, Log: log}),

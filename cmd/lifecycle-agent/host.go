@@ -9,6 +9,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/netenactment"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/files"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/grub"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/lock"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/ostree"
@@ -37,6 +38,7 @@ func newHost(hostRoot string, log *slog.Logger) (ipconfig.Node, netenactment.Nod
 	runner := run.New(run.Options{Root: chroot})
 	node := files.New(hostRoot)
 	units := systemd.New(systemd.Options{Root: chroot, Log: log})
+	deployments := ostree.New(ostree.Options{Runner: runner, Files: node, Log: log})
 	network := nm.New(nm.Options{
 		Bus:   nm.SystemBus("unix:path=" + filepath.Join(hostRoot, "/run/dbus/system_bus_socket")),
 		Files: node, StateDir: networkState, Log: log,
@@ -46,9 +48,9 @@ func newHost(hostRoot string, log *slog.Logger) (ipconfig.Node, netenactment.Nod
 	ports := ipconfig.Node{
 		Files:       node,
 		Disk:        trees.New(trees.Options{Root: chroot, Log: log}),
-		Deployments: ostree.New(ostree.Options{Runner: runner, Files: node, Log: log}),
-		Network:     network, Kernel: network,
-		Units:       units, Transients: units, Prober: probe.New(), Lock: lock.New(hostRoot,
+		Deployments: deployments, OneTimeBoot: grub.New(node, deployments),
+		Network: network, Kernel: network,
+		Units: units, Transients: units, Prober: probe.New(), Lock: lock.New(hostRoot,
 			operations.Reservations(host.Node{Files: node, Power: units}, change.LockName)...),
 	}
 	return ports, netenactment.Node{Files: node, Units: units, Transients: units, Network: network, Boots: units,

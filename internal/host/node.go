@@ -6,6 +6,7 @@ type Node struct {
 	Files       Files
 	Trees       Trees
 	Deployments Deployments
+	OneTimeBoot OneTimeBoot
 	Units       Units
 	Masks       RuntimeMasks
 	Foreign     ForeignUnits

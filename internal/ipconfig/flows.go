@@ -22,6 +22,7 @@ func Flows() []string {
 const (
 	StepCollect       = "collect-inputs"
 	StepFetchImage    = "fetch-recert-image"
+	StepPrepareBoot   = stateroot.StepPrepareBoot
 	StepClone         = stateroot.StepClone
 	StepCopyLive      = stateroot.StepCopyLive
 	StepQuiesce       = stateroot.StepQuiesce
@@ -40,6 +41,7 @@ const (
 	StepProveNetwork  = bringup.StepProveNetwork
 	StepWaitNode      = bringup.StepWaitNode
 	StepRunProbes     = bringup.StepRunProbes
+	StepKeepDefault   = stateroot.StepKeepDefault
 	StepDisarm        = "disarm-watchdog"
 	StepWipe          = "wipe-secrets"
 	StepStopPostPivot = "stop-post-pivot"

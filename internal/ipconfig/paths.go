@@ -38,6 +38,7 @@ const (
 	UnitCheckCLI        = "lca-check-cli.service"
 	UnitLastResort      = "lca-last-resort.service"
 	UnitLastResortTimer = "lca-last-resort.timer"
+	UnitEmergency       = "lca-emergency.service"
 )
 
 // Files of the last resort: its script in the new system, and what it leaves in the old stateroot.

@@ -18,6 +18,8 @@ type Progress struct {
 	Recert string
 	// DNS is which DNS servers do not serve the new network, in a sentence; empty where all do.
 	DNS string
+	// Once: the new stateroot was to boot once, and the old one after it.
+	Once bool
 	PrePivot, PostPivot,
 	Rollback, Cleanup flow.FlowProgress
 }
@@ -29,6 +31,7 @@ func Project(p flow.Progress) Progress {
 		Cause:    p.LastNote(FlowRollback, nil),
 		Recert:   p.LastNote(FlowPostPivot, func(m string) bool { return strings.HasPrefix(m, bringup.RecertNote) }),
 		DNS:      p.LastNote(FlowPostPivot, func(m string) bool { return strings.HasPrefix(m, bringup.DNSWarning) }),
+		Once:     p.LastNote(FlowPrePivot, isBootNote) == NoteBootsOnce,
 		PrePivot: p.Flow(FlowPrePivot), PostPivot: p.Flow(FlowPostPivot),
 		Rollback: p.Flow(FlowRollback), Cleanup: p.Flow(FlowCleanup),
 	}
@@ -43,11 +46,23 @@ func ReadProgress(files host.Files, id string) (Progress, error) {
 	return Project(flow.Fold(id, entries)), nil
 }
 
+// How the new stateroot boots, as noted by pre-pivot.
+const (
+	NoteBootsOnce  = "the new stateroot boots once: until the change is proved, any other boot starts the old one"
+	NoteBootsAgain = "the new stateroot boots at each boot, until it is rolled back: "
+)
+
+func isBootNote(message string) bool {
+	return message == NoteBootsOnce || strings.HasPrefix(message, NoteBootsAgain)
+}
+
 // Causes of a rollback, as they begin the note that a rollback leaves.
 const (
 	CauseRequested = "requested"
 	CauseAutomatic = "automatic rollback: "
-	CauseWatchdog  = "Rollback due to LCA Init Monitor timeout, after "
+	// CauseUnproved is of a node that came back because its new system was to boot once.
+	CauseUnproved = CauseAutomatic + "the new system did not prove itself before the node started again"
+	CauseWatchdog = "Rollback due to LCA Init Monitor timeout, after "
 )
 
 // Automatic reports whether the node rolled back without a request.

@@ -26,11 +26,11 @@ func Flip(d host.Deployments, p Pair) flow.Step {
 }
 
 // FlipBack flushes what a rollback has written and makes the way back in that stateroot the default. From here on a request
-// to stop this program is ignored: what boots next and what runs must not stay two different things.
+// to stop this program is ignored: what boots next and what runs must not stay two different things. It runs where that is the
+// default already, too: a system that boots once has not taken its place.
 func FlipBack(d host.Deployments, trees host.Trees, stateroot string, to Target) flow.Step {
 	return flow.Step{
-		Name: StepFlipBack, Title: "Make the old stateroot the default",
-		Check: func(ctx context.Context) (bool, error) { return isDefault(ctx, d, stateroot, to) },
+		Name: StepFlipBack, Title: "Make the old stateroot the default", Again: true,
 		Do: func(ctx context.Context) error {
 			if err := ctx.Err(); err != nil {
 				return fmt.Errorf("make %s the default: %w", stateroot, err)

@@ -87,13 +87,12 @@ func TestTheWayBackIsTheDeploymentThatRan(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, ran.ID(), back.ID())
 	step := stateroot.FlipBack(n.Deployments(), n.Trees(), "old", stateroot.Back(n.Files(), "old"))
-	require.NoError(t, step.Do(t.Context()))
-	all, err = n.Deployments().List(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, ran.ID(), all[0].ID())
-	done, err := step.Check(t.Context())
-	require.NoError(t, err)
-	require.True(t, done)
+	for range 2 {
+		require.NoError(t, step.Do(t.Context()))
+		all, err = n.Deployments().List(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, ran.ID(), all[0].ID())
+	}
 }
 
 // TestTheWayBackIsNotAnotherDeployment: where the one that ran is gone there is none, whatever else the stateroot has.

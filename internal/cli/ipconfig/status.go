@@ -74,6 +74,10 @@ func describeChange(ctx context.Context, w Wiring, node change.Ports) (*Status, 
 		return nil, fmt.Errorf("read the boot id: %w", err)
 	}
 	s.addChange(r, p, boot)
+	if why := change.UnprovedReturn(node.Files, r, p, boot); why != "" && s.Booted == r.OldStateroot {
+		s.Cause = why
+	}
+	s.describeOutcome()
 	s.addHealth(node.Files, r.OperationID)
 	if damage != nil {
 		s.Failure = damage.Error()
@@ -84,7 +88,7 @@ func describeChange(ctx context.Context, w Wiring, node change.Ports) (*Status, 
 // addChange adds what only an IP change has.
 func (s *Status) addChange(r ipconfig.Request, p ipconfig.Progress, boot string) {
 	s.Where, s.Cause, s.Recert = describeProgress(p, s.Booted == r.NewStateroot), p.Cause, p.Recert
-	if due := p.PrePivot.Committed && p.PrePivot.Boot == boot && s.Default == r.NewStateroot; due && !hasEnded(p) {
+	if due := p.PrePivot.Committed && p.PrePivot.Boot == boot && (s.Default == r.NewStateroot || p.Once); due && !hasEnded(p) {
 		s.Where = describeReboot(p.PrePivot, r.NewStateroot)
 	}
 	s.Request = &Target{DNS: r.DNSServers, VLAN: r.VLANID, Old: r.OldStateroot, New: r.NewStateroot}
@@ -96,6 +100,9 @@ func (s *Status) addChange(r ipconfig.Request, p ipconfig.Progress, boot string)
 	s.Target = []verb.Fact{
 		{Label: "Addresses", Text: strings.Join(s.Request.Addresses, ", ")}, {Label: "DNS servers", Text: strings.Join(r.DNSServers, ", ")},
 	}
+}
+
+func (s *Status) describeOutcome() {
 	s.Outcome = []verb.Fact{{Label: "Rollback", Text: s.Cause}, {Label: "Certificates", Text: s.Recert}}
 }
 

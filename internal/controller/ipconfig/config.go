@@ -29,7 +29,11 @@ func (r *Reconciler) advanceConfig(ctx context.Context, ipc *lcav1.IPConfig, o o
 	case ipconfig.StateFinishing, ipconfig.StateFinishingNoRollback:
 		return r.finishChange(ctx, ipc, o, state), nil
 	case ipconfig.StateConfigFailed:
-		return outcome{state: state, message: o.failureMessage(), again: atRest}, nil
+		out := outcome{state: state, message: o.failureMessage(), again: atRest}
+		if r.adoptJournal(o) {
+			out.again = atOnce // it is evidence
+		}
+		return out, nil
 	case ipconfig.StateFinishFailed, ipconfig.StateFinishFailedNoRollback:
 		why := nodejob.HowItEnded(ipconfig.UnitIPConfiguration, o.units[ipconfig.UnitIPConfiguration], o.progress.PostPivot.Failure)
 		message := appendBlocked("ip-config post-pivot failed. error: "+why, o.rollbackBlocked(), o.givenUp())
@@ -132,8 +136,8 @@ func refusedOutcome(checks []lcav1.PreflightCheck, refusal error) outcome {
 
 func (r *Reconciler) newSurveyor() preflight.Surveyor {
 	return preflight.Surveyor{
-		Files: r.Node.Files, Disk: r.Node.Disk, Deployments: r.Node.Deployments, Prober: r.Node.Prober,
-		Kernel: r.Node.Kernel, Units: r.Node.Units, Now: r.Now,
+		Files: r.Node.Files, Disk: r.Node.Disk, Deployments: r.Node.Deployments, OneTimeBoot: r.Node.OneTimeBoot,
+		Prober: r.Node.Prober, Kernel: r.Node.Kernel, Units: r.Node.Units, Now: r.Now,
 	}
 }
 
@@ -234,6 +238,18 @@ func flowMessage(name string, unit host.UnitState, p flow.FlowProgress) string {
 	return msgConfig
 }
 
+// adoptJournal keeps what the new system has journaled, where it came to no rollback that would have handed it back.
+func (r *Reconciler) adoptJournal(o observation) (adopted bool) {
+	if o.unproved == "" {
+		return false
+	}
+	adopted, err := stateroot.AdoptJournal(r.Node.Files, o.request.OperationID, o.request.NewStateroot)
+	if err != nil {
+		r.Log.Warn("the journal of the new system could not be kept", "op", o.request.OperationID, "error", err)
+	}
+	return adopted
+}
+
 // failureMessage says why the node runs its old network; empty where only status knows.
 func (o observation) failureMessage() string {
 	switch {
@@ -245,6 +261,8 @@ func (o observation) failureMessage() string {
 		return o.progress.Cause
 	case o.hasReturned() && o.lastResort:
 		return msgLastResort + o.request.NewStateroot + "; see " + ipconfig.LastResortLog + o.waitedFor()
+	case o.unproved != "":
+		return o.unproved + "; its logs are below " + host.InVar(o.request.NewStateroot, "/var/log/journal") + o.waitedFor()
 	case o.hasReturned():
 		return msgUncontrolled + host.InVar(o.request.NewStateroot, "/var/log/journal") + o.waitedFor()
 	}

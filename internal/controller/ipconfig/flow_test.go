@@ -244,6 +244,40 @@ func TestUnrequestedRollbacks(t *testing.T) {
 	}
 }
 
+// TestANewSystemThatDidNotProveItselfIsReported: it was to boot once, and something else than a rollback ended that boot.
+func TestANewSystemThatDidNotProveItselfIsReported(t *testing.T) {
+	for name, c := range map[string]struct {
+		there []flow.Entry
+		want  string
+	}{
+		"its services ran": {[]flow.Entry{{Kind: flow.KindBegin, Total: 11}, step(flow.KindIntent, ipconfig.StepRecert, 3)},
+			"automatic rollback: the new system did not prove itself before the node started again; step 3 of 3 (recert) was not done; its logs"},
+		"it did not come up": {nil, "before the node started again; it did not come as far as its services: "},
+		"another entry was chosen after the proof": {[]flow.Entry{{Kind: flow.KindBegin, Total: 11}, {Kind: flow.KindFinished}},
+			"Uncontrolled rollback"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, request := configuring(t)
+			left := w.get()
+			w.journal(ipconfig.FlowPrePivot, flow.Entry{Kind: flow.KindNote, Message: ipconfig.NoteBootsOnce})
+			w.pivot(request)
+			there := host.InVar(request.NewStateroot, operation.JournalPath(request.OperationID))
+			w.node.files[there] = nil
+			w.journalAt(there, ipconfig.FlowPostPivot, c.there...)
+			w.comeBack(request, left)
+			ipc := w.rest()
+			requireLast(t, ipc, "ConfigInProgress", no, "Failed", c.want)
+			require.Equal(t, stages{"Idle"}, ipc.Status.ValidNextStages)
+			require.Equal(t, 1, w.node.launched(ipconfig.UnitPrePivot), "it is not tried again")
+			require.Contains(t, strings.Join(w.events, "\n"), c.want)
+			if name == "its services ran" {
+				require.Contains(t, ipc.Status.Evidence, operation.PivotedJournalPath(request.OperationID))
+				require.Equal(t, map[string]float64{"unproved": 1}, w.series("rollbacks_total"))
+			}
+		})
+	}
+}
+
 func TestPrePivotFailed(t *testing.T) {
 	w, _ := configuring(t)
 	w.journal(ipconfig.FlowPrePivot, flow.Entry{Kind: flow.KindBegin, Total: 3}, step(flow.KindIntent, ipconfig.StepClone, 1),

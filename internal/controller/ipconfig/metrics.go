@@ -47,7 +47,7 @@ func NewMetrics(registry prometheus.Registerer, now func() time.Time) (*Metrics,
 		stages:    histogram("stage_duration_seconds", "How long a stage took from acceptance to its end.", "stage", "result"),
 		phases:    histogram("phase_duration_seconds", "How long a phase of a stage took.", "phase"),
 		steps:     histogram("step_duration_seconds", "How long a step of lca-cli took.", "flow", "step", "result"),
-		rollbacks: counter("rollbacks_total", "Rollbacks by cause (requested, post-pivot, watchdog, uncontrolled).", "cause"),
+		rollbacks: counter("rollbacks_total", "Rollbacks by cause (requested, post-pivot, watchdog, unproved, uncontrolled).", "cause"),
 		refusals:  counter("preflight_failures_total", "Failed checks before a change.", "check", "severity"),
 		health:    newHealthAge(now),
 		progress:  newProgressGauges(),
@@ -137,6 +137,8 @@ func rollbackCause(c metav1.Condition, o observation) string {
 		return "requested"
 	case c.Type != lcav1.ConditionConfigCompleted || c.Reason != lcav1.ReasonFailed || !o.hasReturned():
 		return ""
+	case o.unproved != "":
+		return "unproved"
 	case strings.HasPrefix(o.progress.Cause, ipconfig.CauseWatchdog):
 		return "watchdog"
 	case strings.HasPrefix(o.progress.Cause, ipconfig.CauseAutomatic):

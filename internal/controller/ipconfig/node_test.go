@@ -68,7 +68,8 @@ func newFakeNode() *fakeNode {
 }
 
 func (n *fakeNode) node() Node {
-	return Node{Files: n, Disk: n, Deployments: fakeDeployments{n}, Network: n, Kernel: n, Units: n, Transients: n, Prober: n, Lock: n}
+	return Node{Files: n, Disk: n, Deployments: fakeDeployments{n}, OneTimeBoot: fakeDeployments{n}, Network: n, Kernel: n, Units: n, Transients: n,
+		Prober: n, Lock: n}
 }
 
 // CheckKernel is host.NetworkPlanner's.
@@ -191,6 +192,9 @@ func (d fakeDeployments) Stateroots(context.Context) ([]string, error) {
 }
 
 func (d fakeDeployments) CanSetDefault(context.Context) error { return d.n.fail["set-default"] }
+
+// Usable is host.OneTimeBoot's.
+func (d fakeDeployments) Usable(context.Context) error { return d.n.fail["one-time-boot"] }
 
 func (d fakeDeployments) KernelArguments(context.Context) ([]string, error) {
 	return d.n.kernelArguments, d.n.fail["kernel-arguments"]

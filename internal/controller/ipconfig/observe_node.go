@@ -31,6 +31,7 @@ type Node struct {
 	Files       host.Files
 	Disk        stateroot.Disk
 	Deployments Deployments
+	OneTimeBoot OneTimeBoot
 	Network     Network
 	Kernel      Kernel
 	Units       Units
@@ -45,6 +46,11 @@ type Deployments interface {
 	Stateroots(ctx context.Context) ([]string, error)
 	CanSetDefault(ctx context.Context) error
 	KernelArguments(ctx context.Context) ([]string, error)
+}
+
+// OneTimeBoot is the operator's part of host.OneTimeBoot.
+type OneTimeBoot interface {
+	Usable(ctx context.Context) error
 }
 
 // Network is the operator's part of host.Network.
@@ -120,6 +126,8 @@ type observation struct {
 	lastResort bool
 	// waiting is what post-pivot last waited for; nil where it had to wait for nothing.
 	waiting *ipconfig.Waiting
+	// unproved is why the old system runs again where the new one was to boot once; empty otherwise.
+	unproved string
 	// rollbackUntil is when certificates of the old stateroot begin to expire; zero where
 	// that is not known or was reported before.
 	rollbackUntil time.Time
@@ -234,6 +242,9 @@ func (r *Reconciler) observeOperation(_ context.Context, o *observation) error {
 		o.forecast = &counts
 	}
 	o.evidence = operation.Records(r.Node.Files, request.OperationID)
+	if o.inOld() {
+		o.unproved = change.UnprovedReturn(r.Node.Files, request, o.progress, o.bootID)
+	}
 	_, err = r.Node.Files.Stat(ipconfig.LastResortLog)
 	o.lastResort = err == nil
 	if w, found, err := ipconfig.ReadWaiting(r.Node.Files, request.OperationID); err == nil && found {

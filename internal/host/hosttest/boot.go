@@ -40,7 +40,7 @@ func (n *Node) powerOn() error {
 	n.RestEtcd()
 	n.Manager.Reset()
 	n.containers = false
-	next, err := n.NextBoot()
+	next, err := n.StartNext()
 	if err != nil {
 		n.m.PowerOff()
 		return err

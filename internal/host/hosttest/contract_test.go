@@ -39,6 +39,19 @@ func TestDeployments(t *testing.T) {
 	})
 }
 
+func TestOneTimeBoot(t *testing.T) {
+	hostcontract.TestOneTimeBoot(t, func(t *testing.T) hostcontract.OneTimeBootFixture {
+		n := node(t)
+		n.BootsOnce(true)
+		return hostcontract.OneTimeBootFixture{Once: n.OneTimeBoot(), Deployments: n.Deployments(), Start: func(t *testing.T) string {
+			if err := n.Boot(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return n.Describe().Booted
+		}}
+	})
+}
+
 func TestUnits(t *testing.T) {
 	hostcontract.TestUnits(t, func(t *testing.T) hostcontract.UnitsFixture {
 		n := node(t)

@@ -38,6 +38,23 @@ func (d *Deployments) List(context.Context) ([]host.Deployment, error) {
 	return all, nil
 }
 
+// Entry is the name of a deployment's entry in the boot loader's menu: that of its file, without ".conf".
+func (d *Deployments) Entry(ctx context.Context, want host.Deployment) (string, error) {
+	all, err := d.List(ctx)
+	if err != nil {
+		return "", err
+	}
+	menu, err := d.readEntries()
+	if err != nil {
+		return "", err
+	}
+	found, ok := host.Find(all, want)
+	if !ok || found.Index >= len(menu) {
+		return "", fmt.Errorf("the boot loader has no entry for deployment %s of stateroot %s", want.ID(), want.Stateroot)
+	}
+	return strings.TrimSuffix(menu[found.Index].file, ".conf"), nil
+}
+
 // KernelArguments implements host.Deployments.
 func (d *Deployments) KernelArguments(ctx context.Context) ([]string, error) {
 	all, err := d.List(ctx)

@@ -18,6 +18,7 @@ import (
 type Cleanup struct {
 	Files       host.Files
 	Deployments host.Deployments
+	OneTimeBoot host.OneTimeBoot
 	Units       host.Units
 	Clock       flow.Clock
 
@@ -33,11 +34,14 @@ func (c *Cleanup) Plan() flow.Plan {
 		Urgent: true, // it is what makes room on a full disk
 		Steps: []flow.Step{
 			{Name: ipconfig.StepSettle, Title: "Roll back what is unfinished", Again: true, Do: c.stopUnfinished},
-			stateroot.RemoveOthers(tolerant{c.Deployments, c.Files}, c.isOwnStateroot).Retrying(2, 2*time.Second),
+			stateroot.RemoveOthers(tolerant{c.Deployments, c.Files}, c.isOwnStateroot).Before(c.clearBoot).Retrying(2, 2*time.Second),
 			{Name: ipconfig.StepRemoveFiles, Title: "Remove services and secrets", Again: true, Do: c.removeFiles},
 		},
 	}
 }
+
+// clearBoot comes before entries of the boot menu change: one that was to boot once, and did not, must not boot later.
+func (c *Cleanup) clearBoot(ctx context.Context) error { return c.OneTimeBoot.Uninstall(ctx) }
 
 // stopUnfinished ends the watchdog first: it must not ask for a way back that is about to be removed.
 func (c *Cleanup) stopUnfinished(ctx context.Context) error {
@@ -91,7 +95,7 @@ func (c *Cleanup) removeFiles(ctx context.Context) error {
 		return err
 	}
 	var errs []error
-	for _, unit := range []string{ipconfig.UnitLastResortTimer, ipconfig.UnitLastResort, ipconfig.UnitCheckCLI,
+	for _, unit := range []string{ipconfig.UnitLastResortTimer, ipconfig.UnitLastResort, ipconfig.UnitCheckCLI, ipconfig.UnitEmergency,
 		ipconfig.UnitInitMonitor, ipconfig.UnitIPConfiguration} {
 		file := path.Join(host.UnitDir, unit)
 		if _, err := c.Files.Stat(file); err != nil {

@@ -3,6 +3,7 @@ package change_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -75,6 +76,13 @@ func TestCrashMatrix(t *testing.T) {
 				w.killOnly, w.then = killOnly, cleanUpOnRequest
 				return tidied{w}
 			})
+			again := flowtest.Matrix(t, []flow.Plan{plans[0], withoutKeep(plans[1])}, func(t *testing.T) flowtest.World {
+				w := newWorld(t)
+				w.node.BootsOnce(false)
+				w.killOnly = killOnly
+				return w
+			})
+			t.Logf("crash matrix, %s, with a boot loader that starts nothing once: %s", name, again)
 			t.Logf("crash matrix, %s: cleanup: %s", name, tidy)
 			require.Zero(t, tidy.Verdicts["old"], "a change that was kept stays")
 			t.Logf("crash matrix, %s: pre-pivot and post-pivot: %s; rollback: %s", name, forward, back)
@@ -84,6 +92,12 @@ func TestCrashMatrix(t *testing.T) {
 			require.Zero(t, back.Verdicts["new"], "a rollback that was begun ends in the old system")
 		})
 	}
+}
+
+// withoutKeep is post-pivot of a stateroot that is the default from the flip on.
+func withoutKeep(p flow.Plan) flow.Plan {
+	p.Steps = slices.DeleteFunc(slices.Clone(p.Steps), func(s flow.Step) bool { return s.Name == ipconfig.StepKeepDefault })
+	return p
 }
 
 func steps(p flow.Plan) (names []string) {

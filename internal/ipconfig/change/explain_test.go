@@ -93,9 +93,9 @@ func TestARollbackByTheWatchdogSaysWhatWasMissing(t *testing.T) {
 	}{
 		{"the API", func(w *world) {
 			w.noAPI = func() error { return errors.New("dial tcp 198.51.100.20:6443: connection refused") }
-		}, "; step 5 of 10 (wait-for-api) was not done and waited for: dial tcp 198.51.100.20:6443: connection refused"},
+		}, "; step 5 of 11 (wait-for-api) was not done and waited for: dial tcp 198.51.100.20:6443: connection refused"},
 		{"a probe", func(w *world) { w.node.Serve(registry, errors.New("connection reset")) },
-			`; step 8 of 10 (run-probes) was not done and waited for: probe "registry": tcp registry.example.com:5000: connection reset`},
+			`; step 8 of 11 (run-probes) was not done and waited for: probe "registry": tcp registry.example.com:5000: connection reset`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)

@@ -208,9 +208,15 @@ func (p *PrePivot) moveKernelArguments(ctx context.Context) ([]string, error) {
 		return nil, flow.Permanent(fmt.Errorf("the root needs the network, and kernel arguments of the old network cannot be moved: %s",
 			strings.Join(moved.Stuck, ", ")))
 	}
-	if slices.Equal(moved.Arguments, arguments) {
+	if !slices.Equal(moved.Arguments, arguments) {
+		p.Log.Info("kernel arguments", "op", p.Request.OperationID, "moved", strings.Join(moved.Changed, ", "))
+	}
+	next := moved.Arguments
+	if p.oneTime().Usable(ctx) == nil {
+		next = kernelargs.RebootAfterPanic(next)
+	}
+	if slices.Equal(next, arguments) {
 		return nil, nil
 	}
-	p.Log.Info("kernel arguments", "op", p.Request.OperationID, "moved", strings.Join(moved.Changed, ", "))
-	return moved.Arguments, nil
+	return next, nil
 }

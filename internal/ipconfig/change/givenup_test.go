@@ -82,6 +82,8 @@ func reboot(w *world) error {
 func TestAChangeThatIsGivenUpHasAWayOut(t *testing.T) {
 	plans := plansOf(t)
 	pre, post, back := plans[:1], plans[1:2], plans[2:]
+	// A change that nothing rolls back by itself has the new stateroot as its default from the start.
+	stay := []flow.Plan{withoutKeep(post[0])}
 	stays := map[string]string{lcav1.AutoRollbackOnFailureIPConfigRunAnnotation: lcav1.AutoRollbackDisableValue}
 	for name, c := range map[string]struct {
 		plans []flow.Plan
@@ -94,8 +96,8 @@ func TestAChangeThatIsGivenUpHasAWayOut(t *testing.T) {
 		"pre-pivot, reboot":               {plans: pre, wayOut: reboot},
 		"pre-pivot, cleanup":              {plans: pre, wayOut: cleanUpOnRequest},
 		"post-pivot, by itself":           {plans: post, wayOut: restartPostPivot},
-		"post-pivot that stays, restart":  {plans: post, annotations: stays, wayOut: restartPostPivot},
-		"post-pivot that stays, rollback": {plans: post, annotations: stays, wayOut: rollBackOnRequest},
+		"post-pivot that stays, restart":  {plans: stay, annotations: stays, wayOut: restartPostPivot},
+		"post-pivot that stays, rollback": {plans: stay, annotations: stays, wayOut: rollBackOnRequest},
 		"automatic rollback, by systemd":  {plans: back, broken: true, wayOut: restart},
 		"rollback, by itself":             {plans: back, then: rollBackOnRequest, wayOut: nothingMore},
 		"rollback, asked again":           {plans: back, then: rollBackOnRequest, wayOut: rollBackOnRequest},

@@ -12,6 +12,7 @@ import (
 // TestTheKernelArgumentsFollowTheChange: with network-bound disk encryption the root of the new system would stay locked.
 func TestTheKernelArgumentsFollowTheChange(t *testing.T) {
 	w := newWorld(t)
+	w.node.BootsOnce(false)
 	old := []string{"rw", "rd.neednet=1", "rd.luks.options=_netdev", "ip=192.0.2.10::192.0.2.1:255.255.255.0:sno:eno1:none"}
 	w.node.BootWith(old...)
 	require.NoError(t, w.Live(nil))
@@ -39,6 +40,7 @@ func TestAChangeThatWouldLockTheRootIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
+			w.node.BootsOnce(false)
 			w.node.BootWith(c.arguments...)
 			if c.machineConfig != "" {
 				require.NoError(t, w.node.Files().Write(host.MachineConfig, []byte(c.machineConfig), 0o600))
@@ -53,6 +55,29 @@ func TestAChangeThatWouldLockTheRootIsRefused(t *testing.T) {
 			r, err := ipconfig.ReadRequest(w.node.Files())
 			require.NoError(t, err)
 			require.Equal(t, c.arguments, w.node.ArgumentsOf(r.NewStateroot))
+		})
+	}
+}
+
+// TestAPanicOfTheNewSystemEndsItsOnlyBoot: without a boot loader that starts it once, a reboot would lead into the same panic.
+func TestAPanicOfTheNewSystemEndsItsOnlyBoot(t *testing.T) {
+	for name, c := range map[string]struct {
+		once      bool
+		have, new []string
+	}{
+		"boots once":          {true, []string{"rw"}, []string{"rw", "panic=10"}},
+		"boots again":         {false, []string{"rw"}, []string{"rw"}},
+		"boots once, is told": {true, []string{"panic=0", "rw"}, []string{"panic=0", "rw"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.node.BootsOnce(c.once)
+			w.node.BootWith(c.have...)
+			require.NoError(t, w.Live(nil))
+			w.requireVerdict("new")
+			r, err := ipconfig.ReadRequest(w.node.Files())
+			require.NoError(t, err)
+			require.Equal(t, c.new, w.node.ArgumentsOf(r.NewStateroot))
 		})
 	}
 }

@@ -28,6 +28,8 @@ func TestTheLastResortIsThereWhereTheWatchdogIs(t *testing.T) {
 			require.Equal(t, name == "enabled", err == nil, "%v", err)
 			d := w.node.Describe()
 			require.Equal(t, name == "enabled", slices.Contains(d.Stateroots[d.Booted].Enabled, ipconfig.UnitCheckCLI))
+			_, err = w.node.Files().Stat(path.Join(host.UnitDir, ipconfig.UnitEmergency))
+			require.Equal(t, name == "enabled", err == nil, "%v", err)
 		})
 	}
 }

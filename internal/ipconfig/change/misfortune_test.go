@@ -178,7 +178,9 @@ func TestCleanupRevivesAClusterThatWasLeftStopped(t *testing.T) {
 			w.power = func() error { return errors.New("logind is gone") }
 			require.ErrorContains(t, w.on((*change.Operation).PrePivot), "logind is gone")
 			require.Error(t, w.node.ClusterUp())
-			require.NotEqual(t, w.node.Describe().Booted, w.node.Describe().Default)
+			_, chosen, err := w.node.OneTimeBoot().ChosenOnce(ctx)
+			require.NoError(t, err)
+			require.True(t, chosen, "the new stateroot boots next")
 			if name != "" {
 				require.NoError(t, w.node.Files().Remove(ipconfig.RequestFile))
 				require.NoError(t, change.CleanUpBare(ctx, w.ports()))

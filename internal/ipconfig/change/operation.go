@@ -182,8 +182,9 @@ func (n Ports) newWorkload() stateroot.Workload {
 func (o *Operation) prePivot() *PrePivot {
 	n := o.Ports
 	return &PrePivot{
-		Files: n.Files, Trees: n.Trees, Deployments: n.Deployments, Workload: n.newWorkload(), Foreign: n.Foreign,
-		Network: n.Network, Planner: n.Planner, Switch: n.Switch, Resolver: n.Resolver, Power: n.Power, Recert: n.recertEngines(),
+		Files: n.Files, Trees: n.Trees, Deployments: n.Deployments, OneTimeBoot: n.OneTimeBoot, Workload: n.newWorkload(),
+		Foreign: n.Foreign, Network: n.Network, Planner: n.Planner, Switch: n.Switch, Resolver: n.Resolver, Power: n.Power,
+		Recert:  n.recertEngines(),
 		Cluster: n.Cluster, Forecaster: n.Forecaster, Clock: n.Clock, Log: n.Log,
 		Request: o.Request, Auto: o.Auto, Note: o.Runner.Note,
 	}
@@ -192,12 +193,12 @@ func (o *Operation) prePivot() *PrePivot {
 func (o *Operation) postPivot(endless bool) *PostPivot {
 	n := o.Ports
 	return &PostPivot{
-		Files: n.Files, Deployments: n.Deployments, Network: n.Network, Prober: n.Prober, Units: n.Units, Power: n.Power,
-		Recert: n.recertEngines(), Cluster: n.Cluster, Clock: n.Clock, Log: n.Log,
+		Files: n.Files, Deployments: n.Deployments, OneTimeBoot: n.OneTimeBoot, Network: n.Network, Prober: n.Prober, Units: n.Units,
+		Power: n.Power, Recert: n.recertEngines(), Cluster: n.Cluster, Clock: n.Clock, Log: n.Log,
 		Request: o.Request, Auto: o.Auto, Note: o.Runner.Note, Endless: endless,
 	}
 }
 
 func (n Ports) newCleanup(r ipconfig.Request) *Cleanup {
-	return &Cleanup{Files: n.Files, Deployments: n.Deployments, Units: n.Units, Clock: n.Clock, Request: r}
+	return &Cleanup{Files: n.Files, Deployments: n.Deployments, OneTimeBoot: n.OneTimeBoot, Units: n.Units, Clock: n.Clock, Request: r}
 }

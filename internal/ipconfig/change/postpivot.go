@@ -21,6 +21,7 @@ const maxAttemptsPostPivot = 5
 type PostPivot struct {
 	Files       host.Files
 	Deployments host.Deployments
+	OneTimeBoot host.OneTimeBoot
 	Network     host.Network
 	Prober      host.Prober
 	Units       host.Units
@@ -58,6 +59,7 @@ func (p *PostPivot) Plan() flow.Plan {
 			bringup.ProveNetwork(p.lastProof(), dns),
 			bringup.WaitNode(p.Cluster, p.Power, dns),
 			bringup.RunProbes(p.Prober, p.Clock, p.Request.Probes),
+			stateroot.KeepDefault(p.Deployments, p.OneTimeBoot),
 			{Name: ipconfig.StepDisarm, Title: "Disarm the watchdog", Do: p.disarmWatchdog},
 			{Name: ipconfig.StepWipe, Title: "Wipe the secrets", Do: p.wipeSecretsAndLog},
 		},

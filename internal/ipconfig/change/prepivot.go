@@ -19,6 +19,7 @@ type PrePivot struct {
 	Files       host.Files
 	Trees       host.Trees
 	Deployments host.Deployments
+	OneTimeBoot host.OneTimeBoot
 	Workload    stateroot.Workload
 	Foreign     host.ForeignUnits
 	Network     host.Network
@@ -51,6 +52,7 @@ func (p *PrePivot) Plan() flow.Plan {
 			// No undo: one more image on the node does no harm, and the next attempt needs it.
 			{Name: ipconfig.StepFetchImage, Title: "Fetch the image that recert runs in, if there is one", Do: p.fetchImage,
 				Tries: 3, Pause: 5 * time.Second},
+			p.oneTime().Prepare(),
 			stateroot.CloneWith(p.Deployments, p.Request.NewStateroot, p.moveKernelArguments),
 			stateroot.CopyLive(p.newMirror()),
 			stateroot.Quiesce(p.Workload),
@@ -62,8 +64,22 @@ func (p *PrePivot) Plan() flow.Plan {
 			stateroot.Seal(p.newSealing(), p.Files, p.Deployments, p.Trees),
 			// From here on the new stateroot alone has the secrets; undoing the others wipes them there too.
 			{Name: ipconfig.StepWipe, Title: "Wipe the secrets here", Do: p.wipeWorkspace},
-			stateroot.Flip(p.Deployments, p.stateroots()),
+			p.oneTime().Flip(p.stateroots()),
 			stateroot.Reboot(p.Power, p.Clock, "IP Config: booting stateroot "+p.Request.NewStateroot),
+		},
+	}
+}
+
+// oneTime has the new stateroot boot once, where nothing forbids the node to come back by itself.
+func (p *PrePivot) oneTime() stateroot.OneTime {
+	return stateroot.OneTime{
+		Deployments: p.Deployments, Once: p.OneTimeBoot, Wanted: p.Auto.RunEnabled() && p.wantsLastResort(),
+		Note: func(once bool, why string) error {
+			message := ipconfig.NoteBootsOnce
+			if !once {
+				message = ipconfig.NoteBootsAgain + why
+			}
+			return p.Note(ipconfig.FlowPrePivot, message, time.Time{})
 		},
 	}
 }

@@ -199,7 +199,8 @@ func (n Ports) gatherFacts(ctx context.Context, stateroot string, now netstate.D
 
 func (n Ports) newSurveyor() preflight.Surveyor {
 	return preflight.Surveyor{
-		Files: n.Files, Disk: n.Trees, Deployments: n.Deployments, Prober: n.Prober, Kernel: n.Planner, Units: n.Units, Now: n.Clock.Now,
+		Files: n.Files, Disk: n.Trees, Deployments: n.Deployments, OneTimeBoot: n.OneTimeBoot, Prober: n.Prober, Kernel: n.Planner,
+		Units: n.Units, Now: n.Clock.Now,
 	}
 }
 

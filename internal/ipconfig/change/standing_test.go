@@ -65,11 +65,11 @@ func TestAnUnfinishedChangeHoldsTheNode(t *testing.T) {
 	w.arrival = func(w *world) { arrived = w.blockedBy(t.Context()) }
 	require.NoError(t, w.Live(nil))
 	w.requireVerdict("new")
-	require.Equal(t, "pre-pivot, step 1 of 13", phases["pre-pivot "+ipconfig.StepCollect])
-	require.Equal(t, "pre-pivot, step 4 of 13", phases["pre-pivot "+ipconfig.StepCopyLive])
+	require.Equal(t, "pre-pivot, step 1 of 14", phases["pre-pivot "+ipconfig.StepCollect])
+	require.Equal(t, "pre-pivot, step 5 of 14", phases["pre-pivot "+ipconfig.StepCopyLive])
 	require.Contains(t, phases["pre-pivot "+ipconfig.StepReboot], "the reboot into stateroot rhcos_ipc-")
 	require.Equal(t, "post-pivot", arrived, "the time between the boot and the first step counts")
-	require.Equal(t, "post-pivot, step 3 of 10", phases["post-pivot "+ipconfig.StepRecert])
+	require.Equal(t, "post-pivot, step 3 of 11", phases["post-pivot "+ipconfig.StepRecert])
 
 	require.Equal(t, "the cluster is not proved healthy yet", w.blockedBy(t.Context()))
 	w.node.Cut()
@@ -122,7 +122,7 @@ func TestTheOperationThatNobodyGoesOnWithHoldsNothing(t *testing.T) {
 		op, err := w.open(ctx)
 		require.NoError(t, err)
 		_ = w.node.Run(ctx, op.PrePivot)
-		require.Equal(t, "pre-pivot, step 4 of 13", w.blockedBy(ctx))
+		require.Equal(t, "pre-pivot, step 5 of 14", w.blockedBy(ctx))
 		return w
 	}
 	t.Run("the request is gone", func(t *testing.T) {

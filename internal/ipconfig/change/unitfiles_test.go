@@ -74,7 +74,8 @@ func TestSystemdUnderstandsTheLastResort(t *testing.T) {
 	}
 	dir, files := t.TempDir(), []string(nil)
 	for name, text := range map[string]string{ipconfig.UnitLastResort: lastResortUnit,
-		ipconfig.UnitLastResortTimer: fmt.Sprintf(lastResortTimer, 2700), ipconfig.UnitCheckCLI: fmt.Sprintf(checkCLIUnit, "/bin/true")} {
+		ipconfig.UnitLastResortTimer: fmt.Sprintf(lastResortTimer, 2700), ipconfig.UnitCheckCLI: fmt.Sprintf(checkCLIUnit, "/bin/true"),
+		ipconfig.UnitEmergency: emergencyUnit} {
 		file := filepath.Join(dir, name)
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		files = append(files, file)
@@ -114,7 +115,7 @@ func TestSystemdUnderstandsTheUnits(t *testing.T) {
 func TestTheLastResortBootsTheDeploymentThatRan(t *testing.T) {
 	p := &PrePivot{Request: ipconfig.Request{OperationID: "op", OldStateroot: "rhcos"}}
 	for id, want := range map[string]string{"aa.0": "2\n", "aa.1": "1\n", "bb.0": ""} {
-		script := p.lastResortScript(host.Deployment{Stateroot: "rhcos", Checksum: id[:2], Serial: int(id[3] - '0')})
+		script := p.lastResortScript(host.Deployment{Stateroot: "rhcos", Checksum: id[:2], Serial: int(id[3] - '0')}, false)
 		_, pick, found := strings.Cut(script, "\nindex=")
 		require.True(t, found)
 		pick, _, found = strings.Cut(pick, "ostree admin set-default")

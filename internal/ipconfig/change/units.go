@@ -36,6 +36,9 @@ func (p *PrePivot) installUnits(ctx context.Context) error {
 		if err := p.installLastResort(ctx, old, target); err != nil {
 			return err
 		}
+		if err := p.installUnit(ctx, target, ipconfig.UnitEmergency, emergencyUnit); err != nil {
+			return err
+		}
 	}
 	if err := p.Foreign.DisableIn(ctx, target.Dir(), host.UnitKubelet); err != nil {
 		return fmt.Errorf("disable %s in the new deployment: %w", host.UnitKubelet, err)
@@ -87,7 +90,8 @@ func (p *PrePivot) sealedFiles(prefix func(string) string) ([]string, error) {
 	}
 	if p.wantsLastResort() {
 		list = append(list, ipconfig.LastResortScript,
-			path.Join(host.UnitDir, ipconfig.UnitLastResort), path.Join(host.UnitDir, ipconfig.UnitLastResortTimer))
+			path.Join(host.UnitDir, ipconfig.UnitLastResort), path.Join(host.UnitDir, ipconfig.UnitLastResortTimer),
+			path.Join(host.UnitDir, ipconfig.UnitEmergency))
 	}
 	crypto, err := files.List(prefix(ipconfig.CryptoDir))
 	if err != nil {

@@ -88,7 +88,7 @@ func (p *PrePivot) installLastResort(ctx context.Context, back, target host.Depl
 		return err
 	}
 	script := target.InDeployment(ipconfig.LastResortScript)
-	if err := p.Files.Write(script, []byte(p.lastResortScript(back)), 0o600); err != nil {
+	if err := p.Files.Write(script, []byte(p.lastResortScript(back, p.oneTime().Usable(ctx) == nil)), 0o600); err != nil {
 		return fmt.Errorf("write %s: %w", script, err)
 	}
 	timer := fmt.Sprintf(lastResortTimer, int((p.Auto.Timeout() + lastResortMargin).Seconds()))
@@ -128,10 +128,16 @@ func (p *PrePivot) checkOfCLI(target host.Deployment) (string, error) {
 // checkedFile says that the check has passed once: later the agent may rightly install another version.
 const checkedFile = host.Workspace + "/lca-cli.checked"
 
-// lastResortScript boots the old stateroot. It leaves the logs there, which is all that explains what happened.
-func (p *PrePivot) lastResortScript(back host.Deployment) string {
+// lastResortScript boots the old stateroot. It leaves the logs there, which is all that explains what happened. Where the new system
+// boots once, a reboot alone leads back: whatever ostree needs may be what is broken.
+func (p *PrePivot) lastResortScript(back host.Deployment, once bool) string {
 	id, old := p.Request.OperationID, p.Request.OldStateroot
+	rebootAlone := "false"
+	if once {
+		rebootAlone = "true"
+	}
 	return strings.NewReplacer(
+		"@REBOOT_ALONE@", rebootAlone,
 		"@OLD@", old, "@DEPLOYMENT@", back.ID(),
 		"@LOG@", path.Join(host.SysrootDir, host.InVar(old, ipconfig.LastResortLog)),
 		"@JOURNAL@", operation.JournalPath(id),
@@ -144,15 +150,16 @@ mount -o remount,rw /sysroot
 mount -o remount,rw /boot
 rm -f ` + stateroot.Ballast + ` ` + stateroot.BootBallast + `
 {
-  echo "last resort: lca-cli did not bring the change to an end"
+  echo "last resort: ${1:-lca-cli did not bring the change to an end}"
   journalctl --no-pager --boot --lines=200 --unit=ip-configuration.service --unit=lca-init-monitor.service \
     --unit=lca-check-cli.service
+  systemctl --no-pager --failed
 } >@LOG@
 cp @JOURNAL@ @HANDED@
 index=$(ostree admin status | awk -v os=@OLD@ -v id=@DEPLOYMENT@ '
   /^[* ] [^ ]+ [0-9a-f]+\.[0-9]+/ { if ($1 == os && $2 == id || $2 == os && $3 == id) { print n + 0; exit } n++ }')
-[ -n "$index" ] || { echo "deployment @DEPLOYMENT@ of @OLD@ is missing: there is no way back" >&2; exit 1; }
-ostree admin set-default "$index" || exit
+[ -n "$index" ] || @REBOOT_ALONE@ || { echo "deployment @DEPLOYMENT@ of @OLD@ is missing: there is no way back" >&2; exit 1; }
+[ "${index:-0}" = 0 ] || ostree admin set-default "$index" || exit
 sync
 systemctl --no-block reboot
 `
@@ -179,6 +186,26 @@ Description=Lifecycle Agent: last resort, when the watchdog itself does not work
 OnBootSec=%d
 AccuracySec=1s
 Unit=` + ipconfig.UnitLastResort + `
+`
+
+// emergencyUnit leads back from a new system that ends in emergency or rescue mode, where neither the watchdog nor the timer runs.
+// The time is for a person at the console, who can stop it.
+const emergencyUnit = `[Unit]
+Description=Lifecycle Agent: boot the former stateroot from emergency or rescue mode, after five minutes
+Documentation=https://github.com/lifecycle-agent/lifecycle-agent/blob/main/docs/operate/recover-by-hand.md
+DefaultDependencies=no
+ConditionPathExists=` + host.UnitDir + `/multi-user.target.wants/` + ipconfig.UnitInitMonitor + `
+
+[Service]
+Type=exec
+StandardOutput=journal+console
+ExecStart=/bin/sh -c "echo 'The change of the address is not proved: the former system boots in five minutes, ` +
+	`unless you enter: systemctl stop ` + ipconfig.UnitEmergency + `'; sleep 300; ` +
+	`exec /bin/sh ` + ipconfig.LastResortScript + ` 'the new system ended in emergency or rescue mode'"
+UMask=0077
+
+[Install]
+WantedBy=emergency.target rescue.target
 `
 
 const checkCLIUnit = `[Unit]

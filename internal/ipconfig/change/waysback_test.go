@@ -149,6 +149,7 @@ func dyingInEachBoot(w *world) {
 
 func TestARebootLoopIsEndedByTheLimitOfRuns(t *testing.T) {
 	w := newWorld(t)
+	w.node.BootsOnce(false)
 	dyingInEachBoot(w)
 	require.NoError(t, w.Live(nil))
 	w.requireVerdict("old")
@@ -222,6 +223,7 @@ func TestADiskThatFillsUpWhileItIsCopiedIsGivenItsRoomBack(t *testing.T) {
 // limit, until somebody has mended what is broken.
 func TestAnOldStaterootThatVanished(t *testing.T) {
 	w := newWorld(t)
+	w.node.BootsOnce(false)
 	w.recert = brokenRecert{}
 	heard := w.listening()
 	w.arrival = func(w *world) { require.NoError(t, w.node.Deployments().Remove(t.Context(), oldStateroot)) }

@@ -126,6 +126,7 @@ func newWorldAt(t *testing.T, card, gateway string) *world {
 		Stateroot: oldStateroot, Addresses: []netip.Prefix{netip.MustParsePrefix(card)},
 		Gateways: []netip.Addr{netip.MustParseAddr(gateway)}, DNS: []netip.Addr{netip.MustParseAddr(gateway)},
 	})
+	w.node.BootsOnce(true)
 	w.recert = w.node.FakeRecert()
 	w.node.Serve(registry, nil)
 	w.probes = []lcav1.Probe{{Name: "registry", Type: lcav1.ProbeTCP, Target: registry}}

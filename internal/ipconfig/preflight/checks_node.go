@@ -114,6 +114,14 @@ func checkClock(_ lcav1.IPConfigSpec, f Facts) (string, string) {
 	return "", ""
 }
 
+func checkOneTimeBoot(_ lcav1.IPConfigSpec, f Facts) (string, string) {
+	if f.OneTimeBoot == nil {
+		return "", ""
+	}
+	return "a new system that does not come up is started again at each boot: " + f.OneTimeBoot.Error(),
+		"the change is made all the same; to come back from such a system, choose the old one in the boot menu"
+}
+
 func checkUplink(_ lcav1.IPConfigSpec, f Facts) (string, string) {
 	switch f.Current.CarrierType {
 	case "", netstate.TypeEthernet, netstate.TypeBond:

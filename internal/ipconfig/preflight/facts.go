@@ -49,6 +49,8 @@ type Facts struct {
 
 	// SetDefault is why the node cannot choose its next boot; nil when it can.
 	SetDefault error
+	// OneTimeBoot is why the boot loader cannot start the new system once; nil when it can.
+	OneTimeBoot error
 	// State is why a second stateroot would not hold the whole state of the node; nil when it would.
 	State error
 	// Etcd is why the cluster's etcd cannot be opened on this node; nil when it can.

@@ -28,6 +28,10 @@ type Surveyor struct {
 		CanSetDefault(ctx context.Context) error
 		KernelArguments(ctx context.Context) ([]string, error)
 	}
+	// OneTimeBoot is host.OneTimeBoot, as far as it is needed.
+	OneTimeBoot interface {
+		Usable(ctx context.Context) error
+	}
 	Prober interface {
 		InUse(ctx context.Context, addr netip.Prefix, ifaces ...string) (host.Claim, error)
 	}
@@ -48,6 +52,7 @@ const later = "checked last, after all other checks pass"
 func (s Surveyor) Look(ctx context.Context, old string, f *Facts) {
 	f.Now = s.Now()
 	f.SetDefault = s.Deployments.CanSetDefault(ctx)
+	f.OneTimeBoot = s.OneTimeBoot.Usable(ctx)
 	f.State = stateroot.OwnState(s.Files, old)
 	if _, err := s.Files.Stat(host.EtcdPodManifest); err != nil {
 		f.Etcd = fmt.Errorf("look at %s: %w", host.EtcdPodManifest, err)

@@ -26,7 +26,7 @@ import (
 
 func surveyor(n *hosttest.Node) preflight.Surveyor {
 	return preflight.Surveyor{
-		Files: n.Files(), Disk: n.Trees(), Deployments: n.Deployments(), Prober: n.Prober(),
+		Files: n.Files(), Disk: n.Trees(), Deployments: n.Deployments(), OneTimeBoot: n.OneTimeBoot(), Prober: n.Prober(),
 		Kernel: n.NetworkPlanner(), Units: n.Units(),
 		Now: func() time.Time { return time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC) },
 	}
@@ -128,6 +128,19 @@ func TestSurveyFindsWhatTheNewSystemLacks(t *testing.T) {
 			require.Contains(t, got.Message, c.says)
 		})
 	}
+}
+
+// TestABootLoaderThatStartsNothingOnceIsAWarning: the change is made all the same.
+func TestABootLoaderThatStartsNothingOnceIsAWarning(t *testing.T) {
+	n := hosttest.NewNode(hosttest.Options{})
+	checks := surveyed(t, n, goodSpec())
+	require.NoError(t, preflight.Refusal(checks))
+	got := named(t, checks, preflight.CheckOneTimeBoot)
+	require.Equal(t, lcav1.PreflightFailed, got.Result)
+	require.Equal(t, lcav1.PreflightWarning, got.Severity)
+	require.Contains(t, got.Message, "started again at each boot: the boot loader of this node starts nothing once")
+	n.BootsOnce(true)
+	require.Equal(t, lcav1.PreflightPassed, named(t, surveyed(t, n, goodSpec()), preflight.CheckOneTimeBoot).Result)
 }
 
 func TestWhatTakesTimeIsUnknownBeforeItIsMeasured(t *testing.T) {

@@ -20,6 +20,7 @@ type Sysroot struct {
 	imported  []string
 	arguments map[string][]string
 
+	once             once
 	cannotSetDefault error
 	kernelArguments  []string
 }
@@ -41,8 +42,11 @@ func (n *Sysroot) Install(d host.Deployment) error {
 // Menu is the boot menu.
 func (n *Sysroot) Menu() []host.Deployment { return n.menu }
 
-// NextBoot is the deployment that the node boots from here, or why it boots none.
-func (n *Sysroot) NextBoot() (host.Deployment, error) {
+// StartNext takes the deployment that the node boots from here, as its boot loader does, or says why it boots none.
+func (n *Sysroot) StartNext() (host.Deployment, error) {
+	if d, found := n.once.take(n.list()); found {
+		return d, n.Bootable(d)
+	}
 	if len(n.menu) == 0 {
 		return host.Deployment{}, errors.New("the node has no deployment to boot")
 	}

@@ -2,6 +2,7 @@ package systemd
 
 import (
 	"maps"
+	"path"
 	"slices"
 )
 
@@ -10,7 +11,7 @@ import (
 func (n *Manager) BootOrder() []string {
 	n.Enter()
 	defer n.Unlock()
-	enabled := n.EnabledUnits("")
+	enabled := slices.DeleteFunc(n.EnabledUnits(""), n.isForTrouble)
 	slices.SortStableFunc(enabled, func(a, b string) int { return n.rank(a) - n.rank(b) })
 	var order []string
 	var visit func(unit string)
@@ -57,4 +58,12 @@ func (n *Manager) WaitsFor(unit string) string {
 		}
 	}
 	return ""
+}
+
+// isForTrouble says that only targets want the unit that a boot in good order does not reach.
+func (n *Manager) isForTrouble(unit string) bool {
+	return !slices.ContainsFunc(n.wants("", unit), func(link string) bool {
+		target := path.Base(path.Dir(link))
+		return target != "emergency.target.wants" && target != "rescue.target.wants"
+	})
 }
