@@ -35,3 +35,10 @@ SEED ?= 20261121
 .PHONY: soak
 soak: host-packages build controlplane ## Cut a node's power at random moments and count what comes back (MACHINE, CUTS, SEED).
 	$(BIN)/lab soak --machine $(MACHINE) --cuts $(CUTS) --seed $(SEED)
+
+# A GRUB with blscfg, and a kernel, from Debian packages; the machine's own GRUB may be older.
+.PHONY: test-boot
+test-boot: ## Boot an emulated PC with UEFI and GRUB into a system that panics or hangs, and back; ten minutes.
+	./hack/boot-packages build/boot
+	LCA_GRUB_MODULES=$(abspath build/boot/grub) LCA_BOOT_KERNEL=$(abspath build/boot/vmlinuz) \
+	  go test -count=1 -timeout 60m -v -run '^TestReal' ./internal/host/grub

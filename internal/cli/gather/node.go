@@ -41,7 +41,8 @@ const (
 // companions are units beside those that run operations, and explain them.
 var companions = []string{
 	ipconfig.UnitIPConfiguration, ipconfig.UnitInitMonitor, ipconfig.UnitRollback, ipconfig.UnitCleanup,
-	ipconfig.UnitRecertImage, ipconfig.UnitCheckCLI, ipconfig.UnitLastResort, ipconfig.UnitEmergency, host.UnitKubelet, host.UnitCRIO, host.UnitDnsmasq,
+	ipconfig.UnitRecertImage, ipconfig.UnitCheckCLI, ipconfig.UnitLastResort, ipconfig.UnitEmergency,
+	host.UnitKubelet, host.UnitCRIO, host.UnitDnsmasq,
 	seed.UnitRestoreUndo, relocation.UnitMonitor, relocation.UnitPage, relocation.UnitRollback, relocation.UnitCancel,
 	"NetworkManager.service", "nodeip-configuration.service", host.UnitOVSConfiguration,
 }

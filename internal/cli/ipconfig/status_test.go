@@ -23,10 +23,15 @@ func TestStatusSaysThatTheNodeReboots(t *testing.T) {
 		boot    string
 		entries []flow.Entry
 		want    string
+		once    bool
 	}{
-		"the reboot is due":       {"", []flow.Entry{intent}, "the node reboots into stateroot " + ipconfig.StaterootName("op") + " now"},
-		"the reboot has failed":   {"", []flow.Entry{intent, failed}, "stateroot " + ipconfig.StaterootName("op") + " boots next; reboot the node to continue"},
-		"another boot, by a hand": {"earlier", []flow.Entry{intent}, "the old stateroot was booted without a rollback"},
+		"the reboot is due":       {"", []flow.Entry{intent}, "the node reboots into stateroot " + ipconfig.StaterootName("op") + " now", false},
+		"the reboot has failed":   {"", []flow.Entry{intent, failed}, "stateroot " + ipconfig.StaterootName("op") + " boots next; reboot the node to continue", false},
+		"another boot, by a hand": {"earlier", []flow.Entry{intent}, "the old stateroot was booted without a rollback", false},
+		"the reboot is due, into a system that boots once": {"", []flow.Entry{intent},
+			"the node reboots into stateroot " + ipconfig.StaterootName("op") + " now", true},
+		"the system that was to boot once is left": {"earlier", []flow.Entry{intent},
+			"the new system did not prove itself before the node started again", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := &byHand{t: t, node: hosttest.NewNode(hosttest.Options{Stateroot: "rhcos"})}
@@ -34,14 +39,19 @@ func TestStatusSaysThatTheNodeReboots(t *testing.T) {
 			require.NoError(t, ipconfig.WriteRequest(b.node.Files(), r, ipconfig.PostPivotConfig{}, ipconfig.AutoRollback{}))
 			_, err := b.node.Deployments().Clone(t.Context(), r.NewStateroot)
 			require.NoError(t, err)
-			require.NoError(t, b.node.Deployments().SetDefault(t.Context(), r.NewStateroot))
+			begun := []flow.Entry{{Kind: flow.KindBegin, Total: 2}, {Kind: flow.KindCommitted}}
+			if c.once {
+				begun = append(begun, flow.Entry{Kind: flow.KindNote, Message: ipconfig.NoteBootsOnce})
+			} else {
+				require.NoError(t, b.node.Deployments().SetDefault(t.Context(), r.NewStateroot))
+			}
 			boot, err := b.node.Power().BootID(t.Context())
 			require.NoError(t, err)
 			if c.boot != "" {
 				boot = c.boot
 			}
 			var lines strings.Builder
-			for i, e := range append([]flow.Entry{{Kind: flow.KindBegin, Total: 2}, {Kind: flow.KindCommitted}}, c.entries...) {
+			for i, e := range append(begun, c.entries...) {
 				e.Version, e.Seq, e.Operation, e.Flow, e.Stateroot = flow.SchemaVersion, i+1, "op", ipconfig.FlowPrePivot, "rhcos"
 				e.Boot, e.Time = boot, time.Date(2026, 1, 1, 0, 0, i, 0, time.UTC)
 				line, err := json.Marshal(e)

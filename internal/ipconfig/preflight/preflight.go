@@ -118,8 +118,8 @@ func warningChecks() []Check {
 		{"other-default-routes", warning, "the same as `default-route`, with a metric above 48", checkOtherDefaults},
 		{"uplink-extras", warning, "an address or a static route of the uplink has no place on the new network: the address is of the " +
 			"network that the node leaves, the route's next hop on none that it has afterwards", checkLeft},
-		{CheckOneTimeBoot, warning, "the boot loader cannot start the new system for one boot only: a new system that hangs or panics while " +
-			"it boots is started again at each boot", checkOneTimeBoot},
+		{CheckOneTimeBoot, warning, "the boot loader cannot start the new system for one boot only: a new system that hangs or panics " +
+			"while it boots is started again at each boot", checkOneTimeBoot},
 		{CheckDNSKept, warning, "the machine network changes, and the spec leaves the DNS servers as they are", checkDNSKept},
 		{CheckPrefix, warning, "the card's prefix length, which the address keeps, is not the machine network's; or the address gets " +
 			"that of the spec's new machine network", checkPrefix},
