@@ -126,3 +126,18 @@ func TestTheLastResortBootsTheDeploymentThatRan(t *testing.T) {
 		require.Equal(t, want == "", err != nil, id)
 	}
 }
+
+// TestTheLastResortRebootsWhereThatLeadsBack runs the end of the script with an ostree that does not answer: in emergency mode it may
+// be what is broken.
+func TestTheLastResortRebootsWhereThatLeadsBack(t *testing.T) {
+	p := &PrePivot{Request: ipconfig.Request{OperationID: "op", OldStateroot: "rhcos"}}
+	for _, once := range []bool{true, false} {
+		script := p.lastResortScript(host.Deployment{Stateroot: "rhcos", Checksum: "aa"}, once)
+		_, end, found := strings.Cut(script, "\nindex=")
+		require.True(t, found)
+		const tools = "ostree() { return 1; }\nsync() { :; }\nsystemctl() { echo \"$@\"; }\n"
+		out, err := exec.CommandContext(t.Context(), "/bin/sh", "-c", tools+"index="+end).Output()
+		require.Equal(t, once, string(out) == "--no-block reboot\n", "%s", out)
+		require.Equal(t, once, err == nil)
+	}
+}
