@@ -53,6 +53,19 @@ func Resolve(r Request, now netstate.Document) (Resolved, error) {
 
 func decodeDocument(text string) (netstate.Document, error) { return netstate.Decode([]byte(text)) }
 
+// ShownDocument is the document without its secrets, as a status has it; empty for one that cannot be read.
+func (o *Outcome) ShownDocument() string {
+	document, err := decodeDocument(o.Document)
+	if err != nil || o.Document == "" {
+		return ""
+	}
+	text, err := document.Redacted().Encode()
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
 // Change is one key that an enactment changes, as a status shows it.
 type Change struct {
 	Key  string `json:"key"`

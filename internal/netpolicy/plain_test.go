@@ -47,3 +47,17 @@ func TestAPlainNode(t *testing.T) {
 	require.Empty(t, c.Stateroot)
 	require.NotEmpty(t, c.Boot)
 }
+
+// TestTheShownDocumentHasNoSecret: the status of an enactment is for everybody who reads the cluster.
+func TestTheShownDocumentHasNoSecret(t *testing.T) {
+	o := &netpolicy.Outcome{Document: "interfaces: [{name: s, type: macsec, macsec: {mka-cak: secret, mka-ckn: ab}}]"}
+	require.Equal(t, `interfaces:
+  - name: s
+    type: macsec
+    macsec:
+      mka-cak: <_password_hid_by_nmstate>
+      mka-ckn: ab
+`, o.ShownDocument())
+	require.Empty(t, (&netpolicy.Outcome{}).ShownDocument())
+	require.Empty(t, (&netpolicy.Outcome{Document: "mka-cak: secret"}).ShownDocument(), "what cannot be read is not shown")
+}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/keys"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
 )
 
 // Canonical is the document in the one form that equal documents share: interfaces by name, addresses and networks
@@ -264,15 +265,12 @@ func (r *Resolver) canonical() *Resolver {
 	return &out
 }
 
-// Redacted is the document without what must not be shown: the parts this product does not look into that carry
-// keys and passwords.
+// Redacted is the document without what must not be shown.
 func (d Document) Redacted() Document {
-	d.Interfaces = slices.Clone(d.Interfaces)
+	d = tree.Hide(d)
 	for k := range d.Interfaces {
-		for _, o := range []**Opaque{&d.Interfaces[k].Dot1X, &d.Interfaces[k].MACSec, &d.Interfaces[k].IPSec} {
-			if *o != nil {
-				*o = &Opaque{Value: "(hidden)"}
-			}
+		if o := &d.Interfaces[k].IPSec; *o != nil {
+			*o = &Opaque{Value: tree.Hidden}
 		}
 	}
 	return d

@@ -23,6 +23,7 @@ const (
 	TypeVRF          = "vrf"
 	TypeMACVTAP      = "mac-vtap"
 	TypeVXLAN        = "vxlan"
+	TypeMACSec       = "macsec"
 	TypeLoopback     = "loopback"
 	TypeUnknown      = "unknown"
 )
@@ -71,6 +72,7 @@ type Interface struct {
 	MACVTAP  *MACVLAN  `json:"mac-vtap,omitempty"`
 	VRF      *VRF      `json:"vrf,omitempty"`
 	VXLAN    *VXLAN    `json:"vxlan,omitempty"`
+	MACSec   *MACSec   `json:"macsec,omitempty"`
 	OVSDB    *OVSDB    `json:"ovs-db,omitempty"`
 
 	// Driver is what the kernel calls the link's driver.
@@ -84,7 +86,6 @@ type Interface struct {
 	Infiniband *Opaque `json:"infiniband,omitempty" support:"no"`
 	IPSec      *Opaque `json:"libreswan,omitempty" support:"no"`
 	IPVLAN     *Opaque `json:"ipvlan,omitempty" support:"no"`
-	MACSec     *Opaque `json:"macsec,omitempty" support:"no"`
 	MPTCP      *Opaque `json:"mptcp,omitempty" support:"no"`
 	PCIAddress *Opaque `json:"pci-address,omitempty" support:"no"`
 	Dot1X      *Opaque `json:"802.1x,omitempty" support:"no"`

@@ -156,6 +156,20 @@ type VXLAN struct {
 	DestinationPort int `json:"destination-port,omitempty"`
 }
 
+// MACSec is a link that encrypts what its base carries, by keys that MACsec Key Agreement makes of a shared one.
+type MACSec struct {
+	BaseIface string `json:"base-iface,omitempty"`
+	Encrypt   *bool  `json:"encrypt,omitempty"`
+	// CAK is the shared key, and CKN its name; both in hexadecimal.
+	CAK string `json:"mka-cak,omitempty" secret:"true"`
+	CKN string `json:"mka-ckn,omitempty"`
+	// Port of the channel's identifier; 0 leaves it to NetworkManager, which takes 1.
+	Port       int    `json:"port,omitempty"`
+	Validation string `json:"validation,omitempty"`
+	SendSCI    *bool  `json:"send-sci,omitempty"`
+	Offload    string `json:"offload,omitempty"`
+}
+
 // VRF is a routing domain: its ports route by the table.
 type VRF struct {
 	Ports        []string `json:"port,omitzero" alias:"ports"`

@@ -92,6 +92,8 @@ func (i Interface) Base() string {
 		return i.MACVTAP.BaseIface
 	case i.VXLAN != nil:
 		return i.VXLAN.BaseIface
+	case i.MACSec != nil:
+		return i.MACSec.BaseIface
 	}
 	return ""
 }

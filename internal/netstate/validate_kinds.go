@@ -1,6 +1,7 @@
 package netstate
 
 import (
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/keys"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
 )
 
 func (v *validator) checkKinds(i Interface) {
@@ -28,6 +30,9 @@ func (v *validator) checkKinds(i Interface) {
 	v.checkMACVLAN(i, TypeMACVTAP, i.MACVTAP)
 	if i.VXLAN != nil {
 		v.checkVXLAN(i, *i.VXLAN)
+	}
+	if i.MACSec != nil {
+		v.checkMACSec(i, *i.MACSec)
 	}
 	if i.Veth != nil && i.Veth.Peer == i.Name {
 		v.at = i.keyPath("veth.peer")
@@ -68,6 +73,23 @@ func (v *validator) checkVXLAN(i Interface, x VXLAN) {
 	}
 	if remote.IsValid() && local.IsValid() && remote.Is4() != local.Is4() {
 		v.addProblem("remote and local are of two families")
+	}
+}
+
+// checkMACSec says nothing of a key but how it is to look.
+func (v *validator) checkMACSec(i Interface, m MACSec) {
+	v.checkBase(i, "macsec.base-iface", m.BaseIface)
+	if (m.CAK == "") != (m.CKN == "") {
+		v.at = i.keyPath("macsec")
+		v.addProblem("mka-cak and mka-ckn are given together, or neither is")
+	}
+	if _, err := hex.DecodeString(m.CAK); m.CAK != "" && m.CAK != tree.Hidden && (err != nil || len(m.CAK) != 32) {
+		v.at = i.keyPath("macsec.mka-cak")
+		v.addProblem("is a key of 32 hexadecimal digits")
+	}
+	if _, err := hex.DecodeString(m.CKN); m.CKN != "" && (err != nil || len(m.CKN) > 64) {
+		v.at = i.keyPath("macsec.mka-ckn")
+		v.addProblem("%q is not an even number of hexadecimal digits, 2 to 64", m.CKN)
 	}
 }
 

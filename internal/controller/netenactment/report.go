@@ -167,7 +167,7 @@ func projectStatus(before nmstatev1beta1.NodeNetworkConfigurationEnactmentStatus
 func projectOutcome(after *nmstatev1beta1.NodeNetworkConfigurationEnactmentStatus, o *netpolicy.Outcome, version string) {
 	at := nmstatev1beta1.MetaInfo{Version: version, Time: metav1.NewTime(o.Ended).Rfc3339Copy()}
 	if o.Document != "" {
-		after.DesiredState, after.DesiredStateMetaInfo = rawYAML(o.Document), at
+		after.DesiredState, after.DesiredStateMetaInfo = rawYAML(o.ShownDocument()), at
 	}
 	if len(o.Captured) > 0 {
 		after.CapturedStates = map[string]nmstatev1beta1.CapturedState{}

@@ -24,6 +24,7 @@ func needs(t *testing.T, kind string) {
 	args := map[string][]string{
 		"vlan": {"link", "uplink0", "type", "vlan", "id", "9"}, "vrf": {"type", "vrf", "table", "99"},
 		"bridge": {"type", "bridge", "vlan_filtering", "0"}, "filter": {"type", "bridge", "vlan_filtering", "1"},
+		"macsec": {"link", "uplink0", "type", "macsec"},
 	}[kind]
 	if args == nil {
 		args = []string{"type", kind}

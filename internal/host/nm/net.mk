@@ -11,7 +11,7 @@ test-network: network-deps ## tests against a real NetworkManager and Open vSwit
 	go test -count=1 -shuffle=on ./internal/netstate/... ./internal/host/nm/... ./internal/host/ovs/... ./internal/host/probe/...
 
 # One boot of an emulated machine, a few minutes.
-KERNEL_TESTS := ^(TestKinds|TestVLAN|TestBondPorts|TestFilterChanges|TestPortsMove|TestPrimaryIsCleared|TestPortMovesBetweenABridgeAndABond|TestTheUplinkIsABond)$$/^(bond|dummy|vrf|vlan|bridge_that.*|VLAN_over.*)$$
+KERNEL_TESTS := ^(TestKinds|TestVLAN|TestBondPorts|TestFilterChanges|TestPortsMove|TestPrimaryIsCleared|TestPortMovesBetweenABridgeAndABond|TestTheUplinkIsABond|TestMACsec)$$/^(bond|dummy|vrf|vlan|bridge_that.*|VLAN_over.*)$$
 
 .PHONY: test-network-kernel
 test-network-kernel: network-deps ## tests of bonds, VLANs, VRFs and VLAN filters, in a guest with Debian's kernel (emulated)

@@ -132,7 +132,7 @@ func (t *transaction) beginRecord() error {
 	now := t.now
 	t.record = &record{
 		Version: journalVersion, Phase: phaseOpen, Began: t.n.o.Now(), Boot: t.n.o.Boot(), Ephemeral: t.ephemeral,
-		After: joinDemands(t.want, netstate.Document{Routes: &netstate.Routes{}}),
+		After: joinDemands(t.want.Redacted(), netstate.Document{Routes: &netstate.Routes{}}),
 	}
 	if t.global != nil {
 		t.record.GlobalOld, t.record.GlobalNew = &t.snap.Global, t.global

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/kernel"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/keys"
 )
 
 // Flags of a profile.
@@ -258,6 +259,9 @@ func (c *client) readProfile(ctx context.Context, path dbus.ObjectPath) (profile
 	if err := c.call(ctx, path, ifaceProfile+".GetSettings", nil, &pr.Settings); err != nil {
 		return pr, err
 	}
+	if err := c.addSecrets(ctx, path, pr.Settings); err != nil {
+		return pr, err
+	}
 	p, err := c.readProperties(ctx, path, ifaceProfile)
 	if err != nil {
 		return pr, err
@@ -265,4 +269,26 @@ func (c *client) readProfile(ctx context.Context, path dbus.ObjectPath) (profile
 	pr.File = profile.Get[string](p, "Filename")
 	pr.Generated = profile.Get[uint32](p, "Flags")&(flagGenerated|flagVolatile|flagExternal) != 0
 	return pr, nil
+}
+
+// addSecrets adds what GetSettings leaves out. Without it a secret could not be compared, and a new profile would be without it. Those that
+// NetworkManager does not have itself, but an agent of a user, stay unknown.
+func (c *client) addSecrets(ctx context.Context, path dbus.ObjectPath, s profile.Settings) error {
+	for setting := range s {
+		if !keys.HasSecrets(setting) {
+			continue
+		}
+		var secrets profile.Settings
+		err := c.call(ctx, path, ifaceProfile+".GetSecrets", []any{setting}, &secrets)
+		if isGone(err) {
+			return err
+		}
+		if err != nil {
+			continue
+		}
+		for key, value := range secrets[setting] {
+			s[setting][key] = value
+		}
+	}
+	return nil
 }

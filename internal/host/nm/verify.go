@@ -194,7 +194,9 @@ func (t *transaction) deviceReason(ctx context.Context, on target) string {
 	}
 	text := map[uint32]string{
 		0: "no reason given", 1: "unknown reason", 4: "the interface could not be configured", 5: "the addresses could not be used",
-		6: "the DHCP lease ran out", 15: "DHCP did not start", 16: "DHCP error", 17: "DHCP failed", 36: "the device was removed",
+		6: "the DHCP lease ran out", 7: "a secret is missing", 8: "the supplicant disconnected", 9: "the supplicant refused the settings",
+		10: "the supplicant failed", 11: "the authentication took too long",
+		15: "DHCP did not start", 16: "DHCP error", 17: "DHCP failed", 36: "the device was removed",
 		37: "the machine sleeps", 38: "the profile was removed", 39: "a user disconnected it", 40: "the cable is out",
 		53: "a device it depends on failed", 60: "another activation took over",
 		64: "Open vSwitch does not answer",

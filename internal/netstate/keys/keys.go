@@ -76,6 +76,8 @@ type Property struct {
 	Fixed Fixing
 	// Hidden is a value that is not shown, and is what a document means that says nothing of the key; nil for none.
 	Hidden any
+	// Secret texts are shown nowhere.
+	Secret bool
 	// Automatic says that the property matters in a family that is configured by the network alone.
 	Automatic bool
 }
@@ -157,6 +159,12 @@ func In(part, kind string) []Row {
 	return out
 }
 
+// IsStored says that the profile is the witness of a key that a setting of NetworkManager holds.
+func IsStored(setting, name string) bool { return storedIn[setting+"."+name] }
+
+// HasSecrets says that a setting of NetworkManager holds secrets.
+func HasSecrets(setting string) bool { return secretIn[setting] }
+
 // HeldBy finds the property of a name in a setting, where one key has it.
 func HeldBy(setting, name string) (Property, bool) {
 	p, ok := properties[setting+"."+name]
@@ -167,6 +175,7 @@ func HeldBy(setting, name string) (Property, bool) {
 var (
 	table                      = slices.Concat(node(), links(), families(), bridges())
 	rowsOf, rowsIn, properties = indexTable(table)
+	storedIn, secretIn         = indexWitnesses(table)
 )
 
 func indexTable(table []Row) (byPath, byPart map[string][]Row, byProperty map[string]Property) {
@@ -186,4 +195,17 @@ func indexTable(table []Row) (byPath, byPart map[string][]Row, byProperty map[st
 		}
 	}
 	return byPath, byPart, byProperty
+}
+
+func indexWitnesses(table []Row) (stored, secret map[string]bool) {
+	stored, secret = map[string]bool{}, map[string]bool{}
+	for _, r := range table {
+		if r.IsSimple() && r.Witness == Stored {
+			stored[r.Property.String()] = true
+		}
+		if r.Property.Secret {
+			secret[r.Property.Setting] = true
+		}
+	}
+	return stored, secret
 }

@@ -15,6 +15,7 @@ const (
 	macVTAP      = "mac-vtap"
 	vrf          = "vrf"
 	vxlan        = "vxlan"
+	macSec       = "macsec"
 )
 
 // Settings of NetworkManager that are not called like the type.
@@ -25,7 +26,8 @@ const (
 
 // links are the keys of an interface, without its families and its part of bridges.
 func links() []Row {
-	return slices.Concat(anyLink(), cards(), ethtool(), vlans(), bonds(), macVLANs(macVLAN), macVLANs(macVTAP), vxlans(), otherLinks())
+	return slices.Concat(anyLink(), cards(), ethtool(), vlans(), bonds(), macVLANs(macVLAN), macVLANs(macVTAP), vxlans(), macSecs(),
+		otherLinks())
 }
 
 // anyLink are the keys that all links have.
@@ -158,6 +160,32 @@ func vxlans() []Row {
 		{Path: "interfaces[].vxlan", Kinds: []string{vxlan}},
 		made("base-iface", "parent", Text, ""), id, remote, made("local", "local", Text, ""), destination,
 		made("learning", "learning", Flag, true),
+	}
+}
+
+func macSecs() []Row {
+	made := func(key string, w Witness, form Form, unset any) Row {
+		return Row{Path: "interfaces[].macsec." + key, Witness: w, Property: Property{
+			Setting: macSec, Name: key, Form: form, Unset: unset, Fixed: Made,
+		}}
+	}
+	base := made("base-iface", Kernel, Text, "")
+	base.Property.Name = "parent"
+	cak := made("mka-cak", Stored, Text, "")
+	cak.Property.Secret, cak.Note = true, "32 hexadecimal digits; shown as <_password_hid_by_nmstate>, which keeps the key that is there"
+	ckn := made("mka-ckn", Stored, Text, "")
+	ckn.Note = "2 to 64 hexadecimal digits"
+	port := made("port", Stored, Signed, int32(1))
+	port.High, port.Note = 65534, "0 leaves it to NetworkManager"
+	validation := made("validation", Kernel, Signed, int32(2))
+	validation.Words = []string{"disabled", "check", "strict"}
+	validation.Property.Values = map[string]any{"disabled": int32(0), "check": int32(1), "strict": int32(2)}
+	offload := made("offload", Kernel, Signed, int32(-1))
+	offload.Words, offload.Note = []string{"off", "phy", "mac"}, "NetworkManager 1.46 or later"
+	offload.Property.Values, offload.Property.Left = map[string]any{"off": int32(0), "phy": int32(1), "mac": int32(2)}, true
+	return []Row{
+		{Path: "interfaces[].macsec", Kinds: []string{macSec}},
+		base, made("encrypt", Kernel, Flag, true), cak, ckn, port, validation, made("send-sci", Kernel, Flag, true), offload,
 	}
 }
 

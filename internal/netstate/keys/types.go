@@ -65,10 +65,14 @@ var types = []Type{
 	},
 	{Name: vxlan, Support: Full, Profile: vxlan, Module: vxlan, Needs: []string{"vxlan.id"}},
 	{
+		Name: macSec, Support: Full, Note: "with a shared key; needs wpa_supplicant", Profile: macSec, Module: macSec,
+		Needs: []string{"macsec.base-iface", "macsec.mka-cak", "macsec.mka-ckn"},
+	},
+	{
 		Name: "loopback", Support: Partly, Note: "addresses, routes and the MTU; it cannot be down", Profile: "loopback",
 		Initial: []Initial{{"ipv4", "method", "auto"}, {"ipv6", "method", "auto"}},
 	},
-	{Name: "ipvlan", Support: No}, {Name: "infiniband", Support: No}, {Name: "macsec", Support: No}, {Name: "hsr", Support: No},
+	{Name: "ipvlan", Support: No}, {Name: "infiniband", Support: No}, {Name: "hsr", Support: No},
 	{Name: "ipsec", Support: No}, {Name: "xfrm", Support: No}, {Name: "tun", Support: Read},
 }
 

@@ -3,8 +3,8 @@
 // sub-packages call it; it knows no key of its own and imports the standard library and a YAML parser.
 //
 // A struct says what its keys are by the tags json (the name), alias (other spellings that are read), support
-// ("read": reported, has no effect where it is asked for; "no": known to the format, not supported here) and filled (an empty text is
-// refused; the tag says what to do).
+// ("read": reported, has no effect where it is asked for; "no": known to the format, not supported here), filled (an empty text is
+// refused; the tag says what to do) and secret (a text that Hide takes out).
 package tree
 
 import (
@@ -22,6 +22,8 @@ type Field struct {
 	Support string
 	// Filled says what to do about an empty text, which is refused; empty where one is taken.
 	Filled string
+	// Secret texts are shown nowhere.
+	Secret bool
 	// OmitEmpty and OmitZero are the options of the json tag.
 	OmitEmpty, OmitZero bool
 }
@@ -52,6 +54,7 @@ func layoutOf(t reflect.Type) *layout {
 			continue
 		}
 		field := Field{Index: n, Key: key, Support: f.Tag.Get("support"), Filled: f.Tag.Get("filled"),
+			Secret:    f.Tag.Get("secret") != "",
 			OmitEmpty: strings.Contains(options, "omitempty"), OmitZero: strings.Contains(options, "omitzero")}
 		if a := f.Tag.Get("alias"); a != "" {
 			field.Aliases = strings.Split(a, ",")

@@ -95,6 +95,10 @@ func appendMissing(want, got reflect.Value, path string, out *[]Difference) {
 			if !f.Asks() {
 				continue
 			}
+			if f.Secret {
+				appendMissingSecret(want.Field(f.Index), got.Field(f.Index), joinPath(path, f.Key), out)
+				continue
+			}
 			appendMissing(want.Field(f.Index), got.Field(f.Index), joinPath(path, f.Key), out)
 		}
 	case want.Kind() == reflect.Map:
@@ -142,7 +146,8 @@ func copyChanged(out, want, got reflect.Value) {
 		}
 	case hasFields(want.Type()):
 		for _, f := range Fields(want.Type()) {
-			if f.Asks() {
+			keeps := f.Secret && want.Field(f.Index).String() == Hidden && isMentioned(got.Field(f.Index))
+			if f.Asks() && !keeps {
 				copyChanged(out.Field(f.Index), want.Field(f.Index), got.Field(f.Index))
 			}
 		}

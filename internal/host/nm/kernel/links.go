@@ -16,6 +16,15 @@ const (
 // MACVLANPromiscuous says whether a link of kind macvlan switches its base to promiscuous mode where it has to; nil where the
 // kernel does not tell.
 func MACVLANPromiscuous(index int) *bool {
+	data := findAttribute(readLinkData(index), iflaMACVLANFlags)
+	if len(data) < 2 {
+		return nil
+	}
+	return new(binary.NativeEndian.Uint16(data)&macvlanNoPromisc == 0)
+}
+
+// readLinkData are the attributes that only links of a kind have; nil where the kernel does not tell.
+func readLinkData(index int) []byte {
 	req := nl.NewNetlinkRequest(unix.RTM_GETLINK, unix.NLM_F_ACK)
 	msg := nl.NewIfInfomsg(unix.AF_UNSPEC)
 	msg.Index = int32(index)
@@ -25,15 +34,7 @@ func MACVLANPromiscuous(index int) *bool {
 		return nil
 	}
 	data := all[0][nl.DeserializeIfInfomsg(all[0]).Len():]
-	for _, inner := range []uint16{unix.IFLA_LINKINFO, nl.IFLA_INFO_DATA, iflaMACVLANFlags} {
-		if data = findAttribute(data, inner); data == nil {
-			return nil
-		}
-	}
-	if len(data) < 2 {
-		return nil
-	}
-	return new(binary.NativeEndian.Uint16(data)&macvlanNoPromisc == 0)
+	return findAttribute(findAttribute(data, unix.IFLA_LINKINFO), nl.IFLA_INFO_DATA)
 }
 
 // findAttribute is the value of an attribute in a list of them.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -62,7 +63,10 @@ func Command(ctx context.Context, name string, args ...string) (*exec.Cmd, error
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(depsRoot(), "usr/lib/x86_64-linux-gnu")+
-		":"+filepath.Join(depsRoot(), "usr/lib/aarch64-linux-gnu"))
+	var libraries []string
+	for _, dir := range []string{"usr/lib", "lib"} {
+		libraries = append(libraries, filepath.Join(depsRoot(), dir, "x86_64-linux-gnu"), filepath.Join(depsRoot(), dir, "aarch64-linux-gnu"))
+	}
+	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+strings.Join(libraries, ":"))
 	return cmd, nil
 }

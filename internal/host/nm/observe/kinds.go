@@ -39,6 +39,11 @@ func (o *observer) byKind(i *netstate.Interface, l netlink.Link) {
 		i.MACVTAP = o.describeMACVLAN(&v.Macvlan)
 	case *netlink.Vxlan:
 		i.VXLAN = o.describeVXLAN(v)
+	case *netlink.GenericLink:
+		if i.Type == netstate.TypeMACSec {
+			i.MACSec = kernel.ReadMACSec(a.Index)
+			i.MACSec.BaseIface = o.k.NameOf(a.ParentIndex)
+		}
 	case *netlink.Vrf:
 		i.VRF = &netstate.VRF{RouteTableID: int(v.Table), Ports: ports}
 	case *netlink.Bond:

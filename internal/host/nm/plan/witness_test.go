@@ -61,6 +61,9 @@ func tell(want netstate.Document, p *Plan) netstate.Document {
 		if w.MACVTAP != nil {
 			i.MACVTAP = &netstate.MACVLAN{}
 		}
+		if w.MACSec != nil {
+			i.MACSec = &netstate.MACSec{}
+		}
 		if w.Bridge != nil {
 			i.Bridge = &netstate.Bridge{Options: &netstate.BridgeOptions{}}
 		}

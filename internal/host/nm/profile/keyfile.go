@@ -47,7 +47,7 @@ func (s Settings) setFromKeyfile(section, key, value string) {
 		}
 		s.Set(section, key, value)
 	case "connection.id", "connection.uuid", "connection.interface-name", "connection.master", "connection.slave-type",
-		"ipv4.method", "ipv6.method", "vlan.parent", "macvlan.parent", "veth.peer":
+		"ipv4.method", "ipv6.method", "vlan.parent", "macvlan.parent", "macsec.parent", "veth.peer":
 		s.Set(section, key, value)
 	case "connection.autoconnect", "ipv4.may-fail", "ipv6.may-fail":
 		s.Set(section, key, value == "true" || value == "1")
@@ -68,7 +68,7 @@ func (s Settings) setFromKeyfile(section, key, value string) {
 	case "ipv4.dns-search", "ipv6.dns-search", "ipv4.dns-options", "ipv6.dns-options":
 		s.Set(section, key, splitList(value))
 	default:
-		if p, ok := keys.HeldBy(section, key); ok && observed[section] {
+		if p, ok := keys.HeldBy(section, key); ok && (observed[section] || keys.IsStored(section, key)) {
 			s.setProperty(p, value)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/keys"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
 )
 
 // encode is the value of a key in the words of its property.
@@ -85,6 +86,9 @@ func decodeInto(r keys.Row, value any, field reflect.Value) bool {
 	p := r.Property
 	if word, ok := wordOf(r, value); ok {
 		value = word
+	}
+	if p.Secret && value != "" {
+		value = tree.Hidden
 	}
 	switch v := value.(type) {
 	case bool:

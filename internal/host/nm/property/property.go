@@ -71,6 +71,12 @@ func (w writer) readRequest(r keys.Row, want any) (request, bool, error) {
 	if held, says := w.settings[r.Property.Setting][r.Property.Name]; says && reflect.TypeOf(held.Value()) == reflect.TypeOf(value) {
 		q.have, q.says = held.Value(), true
 	}
+	if r.Property.Secret && value == tree.Hidden {
+		if !q.says {
+			return request{}, false, fmt.Errorf("%s: there is none to keep; give it in plain", r.Path)
+		}
+		return request{}, false, nil
+	}
 	if w.now != nil {
 		if at, known := tree.At(w.now, r.Path, false); known && !at.IsZero() {
 			q.observed, _ = encode(r.Property, at) // a value that no property can have is not known

@@ -116,6 +116,10 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 			_, _ = tree.At(got, r.Path, true) // the section is there
 			Fill([]keys.Row{r}, got, s)
 			back, _ := tree.At(got, r.Path, true)
+			if r.Property.Secret {
+				require.Equal(t, tree.Hidden, back.Interface())
+				continue
+			}
 			require.Equal(t, reflect.Indirect(field).Interface(), reflect.Indirect(back).Interface())
 		}
 	})
@@ -161,4 +165,17 @@ func TestThingsThatNoPropertyCanHold(t *testing.T) {
 	options := &netstate.BridgeOptions{GroupAddr: "nonsense"}
 	_, err = Write(keys.In(keys.Links, ""), &netstate.Interface{Bridge: &netstate.Bridge{Options: options}}, nil, profile.Settings{})
 	require.ErrorContains(t, err, `bridge.options.group-addr: "nonsense" is not a MAC address`)
+}
+
+// TestAHiddenSecretStays: what is shown may be asked for again, where there is a secret.
+func TestAHiddenSecretStays(t *testing.T) {
+	want, s := &netstate.Interface{MACSec: &netstate.MACSec{CAK: tree.Hidden}}, profile.Settings{}
+	_, err := Write(keys.In(keys.Links, netstate.TypeMACSec), want, nil, s)
+	require.EqualError(t, err, "macsec.mka-cak: there is none to keep; give it in plain")
+	s.Set("macsec", "mka-cak", "secret")
+	before := s.Clone()
+	needs, err := Write(keys.In(keys.Links, netstate.TypeMACSec), want, nil, s)
+	require.NoError(t, err)
+	require.Equal(t, keys.InPlace, needs)
+	require.Equal(t, before, s)
 }

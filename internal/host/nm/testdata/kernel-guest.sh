@@ -8,7 +8,7 @@ network=$(cd "$1" && pwd -P)/root pattern=$3
 mkdir -p "$2/debs/partial"
 out=$(cd "$2" && pwd -P)
 # In load order.
-modules="llc stp mrp garp bridge 8021q tls bonding dummy vrf macvlan veth"
+modules="llc stp mrp garp bridge 8021q tls bonding dummy vrf macvlan veth macsec"
 
 fetch() { # packages that are not installed here are unpacked, not installed
   apt-get install --download-only -y -qq --no-install-recommends -o Debug::NoLocking=true \
@@ -23,7 +23,7 @@ if [ ! -e "$out/done" ]; then
   touch "$out/done"
 fi
 
-libraries=$network/usr/lib/x86_64-linux-gnu:$out/root/usr/lib/x86_64-linux-gnu:$out/root/lib/x86_64-linux-gnu
+libraries=$network/usr/lib/x86_64-linux-gnu:$network/lib/x86_64-linux-gnu:$out/root/usr/lib/x86_64-linux-gnu:$out/root/lib/x86_64-linux-gnu
 find_program() {
   local root dir
   for root in "" "$network" "$out/root"; do
@@ -41,7 +41,7 @@ mkdir -p "$guest"/{bin,dev,etc,proc,run,sys,tmp,mods,lib64,usr/lib/x86_64-linux-
 ln -s bin "$guest/sbin"
 mkdir -p "$guest/usr/bin" && ln -s bin "$guest/usr/sbin"
 ln -s ../run "$guest/var/run"
-for name in bash mount mkdir cat ip dbus-daemon NetworkManager kmod; do
+for name in bash mount mkdir cat ip dbus-daemon NetworkManager wpa_supplicant kmod; do
   program=$(find_program "$name")
   cp -L "$program" "$guest/usr/bin/$name"
   while read -r library; do

@@ -6,7 +6,7 @@
 set -eu
 [ $# -eq 1 ] || { echo "usage: $0 PREFIX" >&2; exit 2; }
 prefix=$1
-packages="network-manager openvswitch-switch iproute2 dbus-daemon"
+packages="network-manager openvswitch-switch iproute2 dbus-daemon wpasupplicant hostapd"
 
 if [ -e "$prefix/done" ]; then exit 0; fi
 if ! command -v apt-get >/dev/null; then

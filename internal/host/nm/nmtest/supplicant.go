@@ -1,0 +1,18 @@
+package nmtest
+
+// StartSupplicant runs wpa_supplicant, which NetworkManager asks for 802.1X and for the keys of MACsec. The test is skipped where there is
+// none.
+func (n *Node) StartSupplicant() {
+	n.t.Helper()
+	n.needsProgram("wpa_supplicant")
+	n.startBackground("wpa_supplicant", "-u", "-O", "/run/wpa_supplicant")
+}
+
+// needsProgram skips the test where a program is missing.
+func (n *Node) needsProgram(name string) {
+	n.t.Helper()
+	if _, err := findBinary(name); err != nil {
+		n.t.Skipf("reason: %v", err)
+	}
+	n.t.Attr("uses", name)
+}
