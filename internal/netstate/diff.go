@@ -135,6 +135,7 @@ func changedInterface(have, want Interface) (Interface, bool) {
 	c := tree.Changed(want, have)
 	// A family is told as a whole: what it does not mention would be taken from what is there.
 	c.IPv4, c.IPv6 = changedIP(have.IPv4, want.IPv4), changedIP(have.IPv6, want.IPv6)
+	c.Dot1X = changedDot1X(have.Dot1X, want.Dot1X)
 	c.Bond = c.Bond.clearLostPrimary(have.Bond, want.Bond)
 	if have.Description != nil && want.Description == nil {
 		c.Description = new("")

@@ -63,6 +63,7 @@ type Interface struct {
 
 	Ethernet *Ethernet `json:"ethernet,omitempty"`
 	Ethtool  *Ethtool  `json:"ethtool,omitempty"`
+	Dot1X    *Dot1X    `json:"802.1x,omitempty"`
 	Veth     *Veth     `json:"veth,omitempty"`
 	VLAN     *VLAN     `json:"vlan,omitempty"`
 	Bond     *Bond     `json:"link-aggregation,omitempty"`
@@ -88,7 +89,6 @@ type Interface struct {
 	IPVLAN     *Opaque `json:"ipvlan,omitempty" support:"no"`
 	MPTCP      *Opaque `json:"mptcp,omitempty" support:"no"`
 	PCIAddress *Opaque `json:"pci-address,omitempty" support:"no"`
-	Dot1X      *Opaque `json:"802.1x,omitempty" support:"no"`
 }
 
 // LLDP switches the reception of link-layer discovery packets.

@@ -269,6 +269,7 @@ func MergeInterface(have, want Interface) Interface {
 	}
 	out.IPv4, out.IPv6 = MergeIP(have.IPv4, want.IPv4), MergeIP(have.IPv6, want.IPv6)
 	out.OVSDB = tree.Overlay(have.OVSDB, want.OVSDB.SpelledOut(have.OVSDB)).canonical().orNothing()
+	out.Dot1X = mergeDot1X(have.Dot1X, want.Dot1X)
 	if have.Bond != nil && want.Bond != nil && want.Bond.Mode != "" && want.Bond.canonical().Mode != have.Bond.canonical().Mode {
 		out.Bond.Options = want.Bond.Options // those of the other mode need not be valid
 	}

@@ -17,6 +17,9 @@ func (v *validator) checkKinds(i Interface) {
 	if i.Ethtool != nil {
 		v.checkEthtool(i, *i.Ethtool)
 	}
+	if i.Dot1X != nil {
+		v.checkDot1X(i, *i.Dot1X)
+	}
 	if i.VLAN != nil {
 		v.checkVLAN(i, *i.VLAN)
 	}

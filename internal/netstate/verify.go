@@ -99,6 +99,7 @@ func (c *comparison) compareLink(want, got Interface) {
 		c.addMismatch(got.Name, want.keyPath(m.Path), m.Want, m.Got, "interface %s has %s %s, not %s", got.Name, words, m.Got, m.Want)
 		c.found[len(c.found)-1].Settled = keys.IsSettled(m.Path)
 	}
+	c.compareDot1X(want, got)
 	c.compareBondMembers(want, got)
 	c.compareBridgePorts(want, got)
 }

@@ -91,7 +91,7 @@ func (w Wiring) makePlan(cmd *cobra.Command, file string) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	p := Plan{Missing: netstate.Compare(want, now), Document: netstate.Diff(now, want), Revert: netstate.Revert(want, now)}
+	p := Plan{Missing: netstate.Compare(want, now), Document: netstate.Diff(now, want).Redacted(), Revert: netstate.Revert(want, now)}
 	p.Changes, err = node.Planner.Plan(ctx, want)
 	return p, err
 }

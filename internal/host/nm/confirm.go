@@ -34,7 +34,7 @@ func (n *Network) Begin(
 	// The keep-alive has ended, and this process still has the short lease to say how long the long one is.
 	now := n.o.Now()
 	waiting := *t.record
-	waiting.Confirm = &host.PendingNetwork{Began: waiting.Began, Deadline: now.Add(lease), Want: want}
+	waiting.Confirm = &host.PendingNetwork{Began: waiting.Began, Deadline: now.Add(lease), Want: want.Redacted()}
 	err = t.c.extendLease(ctx, waiting.Lease, lease)
 	if err == nil {
 		err = n.storeJournal(&waiting)

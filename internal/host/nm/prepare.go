@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -62,7 +63,27 @@ func (t *transaction) acceptPlan(p *plan.Plan) error {
 	if err := t.n.nodeWide().Able(t.node); err != nil {
 		return err
 	}
+	if err := t.n.findFiles(t.want); err != nil {
+		return err
+	}
 	return kernelCan(t.changes)
+}
+
+// findFiles refuses a document that names files which the node does not have: NetworkManager would give up in the middle of the change.
+func (n *Network) findFiles(want netstate.Document) error {
+	for _, i := range want.Interfaces {
+		if i.Dot1X == nil {
+			continue
+		}
+		files := i.Dot1X.Files()
+		for _, key := range slices.Sorted(maps.Keys(files)) {
+			if _, err := n.o.Files.Read(files[key]); err != nil {
+				return fmt.Errorf("interface %s: 802.1x.%s: %w; bring the file to the node first, with a MachineConfig for example",
+					i.Name, key, err)
+			}
+		}
+	}
+	return nil
 }
 
 func (t *transaction) makePlan() (*plan.Plan, error) {

@@ -97,6 +97,8 @@ const (
 	Ternary  Form = "i?" // -1 leaves it to NetworkManager's configuration
 	Hardware Form = "ay" // a MAC address
 	Bits     Form = "u&" // some bits of a number
+	Texts    Form = "as"
+	File     Form = "ay:file" // a path, as a URL with a zero at its end
 )
 
 // Fixing says what it takes to give a link another value of a property; more needs more.

@@ -22,12 +22,13 @@ const (
 const (
 	card           = "802-3-ethernet"
 	macVLANProfile = "macvlan"
+	dot1X          = "802-1x"
 )
 
 // links are the keys of an interface, without its families and its part of bridges.
 func links() []Row {
 	return slices.Concat(anyLink(), cards(), ethtool(), vlans(), bonds(), macVLANs(macVLAN), macVLANs(macVTAP), vxlans(), macSecs(),
-		otherLinks())
+		authentications(), otherLinks())
 }
 
 // anyLink are the keys that all links have.
@@ -85,6 +86,33 @@ func cards() []Row {
 		{Path: "interfaces[].veth.peer", Witness: Kernel, Property: Property{
 			Setting: veth, Name: "peer", Form: Text, Unset: "", Fixed: Made,
 		}},
+	}
+}
+
+// authentications are the keys of IEEE 802.1X. Silence means nothing of them. NetworkManager takes no notice of another secret until the
+// profile is activated.
+func authentications() []Row {
+	const at = "interfaces[].802.1x"
+	kinds := []string{ethernet, veth}
+	of := func(key, name string, form Form) Row {
+		return Row{Path: at + "." + key, Kinds: kinds, Witness: Stored, Property: Property{
+			Setting: dot1X, Name: name, Form: form, Fixed: Activated,
+		}}
+	}
+	secret := func(key string) Row {
+		r := of(key, key, Text)
+		r.Property.Secret, r.Note = true, "shown as <_password_hid_by_nmstate>, which keeps the one that is there"
+		return r
+	}
+	file := func(key string) Row {
+		r := of(key, key, File)
+		r.Note = "a file that is on the node"
+		return r
+	}
+	return []Row{
+		{Path: at, Kinds: kinds, Note: "given as a whole, and {} takes it away; needs wpa_supplicant"},
+		of("identity", "identity", Text), of("eap-methods", "eap", Texts), file("private-key"), secret("private-key-password"),
+		file("client-cert"), file("ca-cert"), of("phase2-auth", "phase2-auth", Text), secret("password"),
 	}
 }
 

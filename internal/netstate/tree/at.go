@@ -23,16 +23,27 @@ func At(document any, path string, create bool) (reflect.Value, bool) {
 		if !hasFields(v.Type()) {
 			return reflect.Value{}, false
 		}
-		var key string
-		key, path, _ = strings.Cut(path, ".")
 		l := layoutOf(v.Type())
-		n, ok := l.byKey[key]
+		n, rest, ok := l.cutKey(path)
 		if !ok {
 			return reflect.Value{}, false
 		}
-		v = v.Field(l.fields[n].Index)
+		v, path = v.Field(l.fields[n].Index), rest
 	}
 	return v, true
+}
+
+// cutKey finds the field of a path's first key, which may have a dot itself (802.1x), and the rest of the path.
+func (l *layout) cutKey(path string) (field int, rest string, found bool) {
+	for end := range len(path) + 1 {
+		if end < len(path) && path[end] != '.' {
+			continue
+		}
+		if n, known := l.byKey[path[:end]]; known {
+			return n, strings.TrimPrefix(path[end:], "."), true
+		}
+	}
+	return 0, "", false
 }
 
 // Mention is a key that a document has, with keys of its own or without.

@@ -72,7 +72,7 @@ func (n *Node) startBackground(name string, args ...string) {
 	n.t.Helper()
 	cmd, err := Command(context.Background(), name, args...)
 	n.must(err)
-	cmd.Stderr = n.log
+	cmd.Stdout, cmd.Stderr = n.log, n.log
 	n.must(cmd.Start())
 	n.others = append(n.others, cmd)
 }

@@ -37,7 +37,7 @@ func TestEverySupportedKeyHasAnEffect(t *testing.T) {
 		t.Run(k.Path, func(t *testing.T) {
 			var tried []string
 			for _, d := range documents {
-				less, found := without(d, strings.Split(k.Path, "."))
+				less, found := without(d, splitPath(k.Path))
 				if !found {
 					continue
 				}
@@ -79,6 +79,15 @@ func splitDocuments(t *testing.T) []map[string]any {
 		require.NoError(t, err)
 		out = append(out, d)
 	}
+}
+
+// splitPath knows the one key that has a dot itself.
+func splitPath(path string) []string {
+	out := strings.Split(strings.Replace(path, "802.1x", "802,1x", 1), ".")
+	for n := range out {
+		out[n] = strings.Replace(out[n], "802,1x", "802.1x", 1)
+	}
+	return out
 }
 
 // without copies a document without the key, and says whether it had the key.

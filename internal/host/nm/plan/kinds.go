@@ -14,6 +14,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/property"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/keys"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
 )
 
 // planKind brings the properties of the interface's own type into its profile.
@@ -22,6 +23,9 @@ func (p *Plan) planKind(c *Change, i netstate.Interface) error {
 		if err := byMAC(c, i); err != nil {
 			return err
 		}
+	}
+	if i.Dot1X != nil {
+		dropUnsaid(c.After, i)
 	}
 	if err := p.planProperties(c, i); err != nil {
 		return err
@@ -79,6 +83,22 @@ func (p *Plan) planProperties(c *Change, i netstate.Interface) error {
 		c.Recreate = c.Recreate || needs == keys.Made
 	}
 	return nil
+}
+
+// dropUnsaid takes away what a profile says of 802.1X and the document does not: a document gives all of it.
+func dropUnsaid(s profile.Settings, i netstate.Interface) {
+	if i.Dot1X.IsEmpty() {
+		delete(s, profile.Section8021X)
+		return
+	}
+	for _, r := range keys.In(keys.Links, i.Type) {
+		if r.Property.Setting != profile.Section8021X {
+			continue
+		}
+		if field, says := tree.At(&i, r.Path, false); !says || field.IsZero() {
+			s.Drop(profile.Section8021X, r.Property.Name)
+		}
+	}
 }
 
 // byMAC binds the profile to the card and not to its name.

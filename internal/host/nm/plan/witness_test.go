@@ -23,7 +23,7 @@ func TestTheAppliedConnectionSaysWhatWasAskedFor(t *testing.T) {
 		}
 		key := r.Path
 		t.Run(key, func(t *testing.T) {
-			path, found := strings.Split(key, "."), false
+			path, found := splitPath(key), false
 			for _, d := range documents {
 				if _, has := without(d, path); !has {
 					continue

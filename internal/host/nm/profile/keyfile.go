@@ -84,6 +84,10 @@ func (s Settings) setProperty(p keys.Property, value string) {
 	switch {
 	case p.Form == keys.Text:
 		s.Set(p.Setting, p.Name, unescapeValue(value))
+	case p.Form == keys.Texts:
+		s.Set(p.Setting, p.Name, splitList(value))
+	case p.Form == keys.File:
+		s.Set(p.Setting, p.Name, FileValue(strings.TrimPrefix(unescapeValue(value), fileScheme)))
 	case p.Form == keys.Flag || p.Form == keys.Opposite:
 		s.Set(p.Setting, p.Name, value == "true" || value == "1")
 	case err != nil:

@@ -101,3 +101,18 @@ func Implied(iface string, s Settings) netstate.Document {
 	d.Interfaces = []netstate.Interface{i}
 	return d
 }
+
+// fileScheme is how NetworkManager writes the place of a certificate or a key, with a zero at its end.
+const fileScheme = "file://"
+
+// FileValue is a file's path as a property has it.
+func FileValue(path string) []byte { return append([]byte(fileScheme+path), 0) }
+
+// FileOf is the path in such a property; empty for what is no file.
+func FileOf(value []byte) string {
+	path, isFile := strings.CutPrefix(strings.TrimRight(string(value), "\x00"), fileScheme)
+	if !isFile {
+		return ""
+	}
+	return path
+}

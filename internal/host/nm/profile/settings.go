@@ -27,6 +27,8 @@ const (
 	TypeOVSInterface = "ovs-interface"
 	TypeOVSBridge    = "ovs-bridge"
 	TypeOVSPort      = "ovs-port"
+	// Section8021X is how a card authenticates itself.
+	Section8021X = "802-1x"
 	// SectionOVSPatch belongs to a profile of an ovs-interface that is one end of a patch.
 	SectionOVSPatch = "ovs-patch"
 	// These two hold columns of a row of the Open vSwitch database, as a map of texts under "data".

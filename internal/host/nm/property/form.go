@@ -1,7 +1,6 @@
 package property
 
 import (
-	"bytes"
 	"fmt"
 	"net"
 	"net/netip"
@@ -10,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/profile"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/keys"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/tree"
 )
@@ -28,6 +28,10 @@ func encode(p keys.Property, field reflect.Value) (any, error) {
 			return int32(1), nil
 		}
 		return int32(0), nil
+	case field.Kind() == reflect.Slice && p.Form == keys.Texts:
+		return field.Interface(), nil
+	case field.Kind() == reflect.String && p.Form == keys.File:
+		return profile.FileValue(field.String()), nil
 	case field.CanInt():
 		return encodeNumber(p.Form, field.Int())
 	case field.Kind() == reflect.String && p.Form == keys.Text:
@@ -114,7 +118,13 @@ func decodeInto(r keys.Row, value any, field reflect.Value) bool {
 		default:
 			field.SetInt(int64(v))
 		}
+	case []string:
+		field.Set(reflect.ValueOf(v))
 	case []byte:
+		if p.Form == keys.File {
+			field.SetString(profile.FileOf(v))
+			return true
+		}
 		field.SetString(strings.ToUpper(net.HardwareAddr(v).String()))
 	}
 	return true
@@ -138,10 +148,6 @@ func wordOf(r keys.Row, value any) (string, bool) {
 
 // same compares two values of a property. Addresses may be spelt in different ways.
 func same(a, b any) bool {
-	if x, ok := a.([]byte); ok {
-		y, ok := b.([]byte)
-		return ok && bytes.Equal(x, y)
-	}
 	x, isText := a.(string)
 	y, bothText := b.(string)
 	if isText && bothText && x != y {
@@ -149,5 +155,5 @@ func same(a, b any) bool {
 		right, err2 := netip.ParseAddr(y)
 		return err == nil && err2 == nil && left == right
 	}
-	return reflect.TypeOf(a) == reflect.TypeOf(b) && a == b
+	return reflect.DeepEqual(a, b)
 }
