@@ -44,6 +44,7 @@ func (i Interface) canonical() Interface {
 	if textOf(i.Description) == "" {
 		i.Description = nil
 	}
+	i.MPTCP = i.MPTCP.canonical()
 	if i.Bond != nil {
 		i.Bond = i.Bond.canonical()
 	}

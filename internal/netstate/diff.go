@@ -136,6 +136,9 @@ func changedInterface(have, want Interface) (Interface, bool) {
 	// A family is told as a whole: what it does not mention would be taken from what is there.
 	c.IPv4, c.IPv6 = changedIP(have.IPv4, want.IPv4), changedIP(have.IPv6, want.IPv6)
 	c.Dot1X = changedDot1X(have.Dot1X, want.Dot1X)
+	if have.MPTCP != nil && want.MPTCP == nil {
+		c.MPTCP = &MPTCP{AddressFlags: []string{keys.MPTCPUnset}}
+	}
 	c.Bond = c.Bond.clearLostPrimary(have.Bond, want.Bond)
 	if have.Description != nil && want.Description == nil {
 		c.Description = new("")

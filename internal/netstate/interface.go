@@ -1,5 +1,11 @@
 package netstate
 
+import (
+	"slices"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate/keys"
+)
+
 // Interface states. StateIgnore is reported for links that NetworkManager does not manage; in a desired document
 // it takes the interface out of it.
 const (
@@ -60,6 +66,7 @@ type Interface struct {
 	IPv4       *IP     `json:"ipv4,omitempty"`
 	IPv6       *IP     `json:"ipv6,omitempty"`
 	LLDP       *LLDP   `json:"lldp,omitempty"`
+	MPTCP      *MPTCP  `json:"mptcp,omitempty"`
 
 	Ethernet *Ethernet `json:"ethernet,omitempty"`
 	Ethtool  *Ethtool  `json:"ethtool,omitempty"`
@@ -87,7 +94,6 @@ type Interface struct {
 	Infiniband *Opaque `json:"infiniband,omitempty" support:"no"`
 	IPSec      *Opaque `json:"libreswan,omitempty" support:"no"`
 	IPVLAN     *Opaque `json:"ipvlan,omitempty" support:"no"`
-	MPTCP      *Opaque `json:"mptcp,omitempty" support:"no"`
 	PCIAddress *Opaque `json:"pci-address,omitempty" support:"no"`
 }
 
@@ -95,6 +101,19 @@ type Interface struct {
 type LLDP struct {
 	Enabled   *bool   `json:"enabled,omitempty"`
 	Neighbors *Opaque `json:"neighbors,omitempty" support:"read"`
+}
+
+// MPTCP says how Multipath TCP uses the addresses of an interface. No flag switches it off, and "default" leaves it to NetworkManager.
+type MPTCP struct {
+	AddressFlags []string `json:"address-flags,omitzero"`
+}
+
+// canonical has the flags in the order of the alphabet; nil where they are left to NetworkManager.
+func (m *MPTCP) canonical() *MPTCP {
+	if m == nil || m.AddressFlags == nil || slices.Equal(m.AddressFlags, []string{keys.MPTCPUnset}) {
+		return nil
+	}
+	return &MPTCP{AddressFlags: slices.Compact(sortedStrings(m.AddressFlags))}
 }
 
 // IP is one family's configuration of an interface. Enabled that is not mentioned stays what it is.

@@ -95,6 +95,7 @@ func (v *validator) checkInterface(i Interface) {
 	v.checkKeys(i)
 	v.checkMTU(i)
 	v.checkKinds(i)
+	v.checkMPTCP(i)
 	if i.Type == TypeOVSBridge && (i.IPv4 != nil || i.IPv6 != nil || i.MTU != 0 || i.MACAddress != "") {
 		v.at = i.keyPath("")
 		v.addProblem("an ovs-bridge carries no addresses, no MTU and no MAC address; give them to its ovs-interface")

@@ -96,6 +96,23 @@ func (v *validator) checkMACSec(i Interface, m MACSec) {
 	}
 }
 
+func (v *validator) checkMPTCP(i Interface) {
+	if i.MPTCP == nil {
+		return
+	}
+	flags := i.MPTCP.AddressFlags
+	for _, f := range flags {
+		v.checkOneOf(i, "mptcp.address-flags", f, "signal", "subflow", "backup", "fullmesh", keys.MPTCPUnset)
+	}
+	v.at = i.keyPath("mptcp.address-flags")
+	if slices.Contains(flags, "signal") && slices.Contains(flags, "fullmesh") {
+		v.addProblem("signal and fullmesh exclude one another")
+	}
+	if slices.Contains(flags, keys.MPTCPUnset) && len(flags) > 1 {
+		v.addProblem("%s excludes other flags", keys.MPTCPUnset)
+	}
+}
+
 // checkEthtool refuses features that NetworkManager cannot set, and one that is named twice.
 func (v *validator) checkEthtool(i Interface, e Ethtool) {
 	seen := map[string]string{}

@@ -9,7 +9,7 @@ import (
 
 // secretValue finds, in a key file, YAML or JSON, a key whose name says that its value is a secret.
 var secretValue = regexp.MustCompile(`(?i)["']?[\w.-]*(?:password|passwd|passphrase|psk|secret|token|credential|auth|` +
-	`pin\b|wep-key\d|private-?key|key-data|leap)[\w.-]*["']?` +
+	`pin\b|wep-key\d|mka-cak|private-?key|key-data|leap)[\w.-]*["']?` +
 	`\s*[:=]\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s,}{][^\r\n,}]*))`)
 
 // LearnDocument learns the secrets of a document that holds other things too, such as a connection of NetworkManager, the configuration

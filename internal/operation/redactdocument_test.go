@@ -12,13 +12,13 @@ import (
 func TestSecretsOfDocumentsAreBlankedElsewhere(t *testing.T) {
 	var r operation.Redactor
 	for _, document := range []string{
-		"[wifi-security]\nkey-mgmt=wpa-psk\npsk=horse battery\n", "kubeadminPassword: staple-7\n", `{"a":{"token":"correct-9"}}`,
+		"[wifi-security]\nkey-mgmt=wpa-psk\npsk=horse battery\n", "kubeadminPassword: staple-7\n", "[macsec]\nmka-cak=50b71a8e\n", `{"a":{"token":"correct-9"}}`,
 		`pullSecret: '{"auths":{"r":{"auth":"inner-yaml"}}}'`, `{"pullSecret":"{\"auths\":{\"r\":{\"auth\":\"inner-json\"}}}"}`,
 	} {
 		r.LearnDocument([]byte(document))
 	}
 	r.LearnSecret([]byte("whole-file\nsecond-line\n"))
-	for _, secret := range []string{"horse battery", "staple-7", "correct-9", "inner-yaml", "inner-json", "whole-file", "second-line"} {
+	for _, secret := range []string{"horse battery", "staple-7", "50b71a8e", "correct-9", "inner-yaml", "inner-json", "whole-file", "second-line"} {
 		require.Equal(t, "said [redacted] twice", r.Text("said "+secret+" twice"), secret)
 	}
 	require.Equal(t, "wpa-psk is a method", r.Text("wpa-psk is a method"))

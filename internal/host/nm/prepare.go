@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/nm/kernel"
@@ -66,6 +67,9 @@ func (t *transaction) acceptPlan(p *plan.Plan) error {
 	if err := t.n.findFiles(t.want); err != nil {
 		return err
 	}
+	if err := t.n.speaksMPTCP(t.want); err != nil {
+		return err
+	}
 	return kernelCan(t.changes)
 }
 
@@ -81,6 +85,23 @@ func (n *Network) findFiles(want netstate.Document) error {
 				return fmt.Errorf("interface %s: 802.1x.%s: %w; bring the file to the node first, with a MachineConfig for example",
 					i.Name, key, err)
 			}
+		}
+	}
+	return nil
+}
+
+// mptcpSwitch says 1 where the kernel speaks Multipath TCP.
+const mptcpSwitch = "/proc/sys/net/mptcp/enabled"
+
+// speaksMPTCP refuses flags of Multipath TCP where the kernel does not use them: NetworkManager does not switch it on.
+func (n *Network) speaksMPTCP(want netstate.Document) error {
+	for _, i := range want.Interfaces {
+		if i.MPTCP == nil || len(i.MPTCP.AddressFlags) == 0 || i.MPTCP.AddressFlags[0] == keys.MPTCPUnset {
+			continue
+		}
+		if text, err := n.o.Files.Read(mptcpSwitch); err != nil || strings.TrimSpace(string(text)) != "1" {
+			return fmt.Errorf("interface %s: mptcp.address-flags: the kernel does not speak Multipath TCP here; set the sysctl "+
+				"net.mptcp.enabled to 1 first", i.Name)
 		}
 	}
 	return nil

@@ -65,7 +65,7 @@ type Property struct {
 	// Values are the property's values for the words of the key (of a switch: "true" and "false"). A text that is none of them goes
 	// through as it is.
 	Values map[string]any
-	// Mask are the bits of a Bits property that belong to the key.
+	// Mask are the bits of a Bits property that belong to the key, and of a Flags property those that each flag brings.
 	Mask uint32
 	// Left says that without the property the kernel's own value stays: a profile that is silent may stay silent where the link
 	// has what is wanted.
@@ -98,6 +98,7 @@ const (
 	Hardware Form = "ay" // a MAC address
 	Bits     Form = "u&" // some bits of a number
 	Texts    Form = "as"
+	Flags    Form = "u|"      // the bits of several words; that of the empty word stands for none
 	File     Form = "ay:file" // a path, as a URL with a zero at its end
 )
 

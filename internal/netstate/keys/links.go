@@ -25,6 +25,12 @@ const (
 	dot1X          = "802-1x"
 )
 
+// MPTCPUnset is the flag that leaves Multipath TCP to NetworkManager.
+const MPTCPUnset = "default"
+
+// mptcpWithoutRoute has NetworkManager use addresses of interfaces that have no default route, too.
+const mptcpWithoutRoute = 8
+
 // links are the keys of an interface, without its families and its part of bridges.
 func links() []Row {
 	return slices.Concat(anyLink(), cards(), ethtool(), vlans(), bonds(), macVLANs(macVLAN), macVLANs(macVTAP), vxlans(), macSecs(),
@@ -56,6 +62,17 @@ func anyLink() []Row {
 		{Path: "interfaces[].accept-all-mac-addresses", Witness: Applied, Property: Property{
 			Setting: card, Name: "accept-all-mac-addresses", Form: Ternary, Unset: int32(-1), Left: true,
 		}},
+		{
+			Path: "interfaces[].mptcp.address-flags", Witness: Applied,
+			Note: "signal, subflow, backup, fullmesh; none switches Multipath TCP off, and default leaves it to NetworkManager",
+			Property: Property{
+				Setting: "connection", Name: "mptcp-flags", Form: Flags, Unset: uint32(0), Hidden: uint32(0), Mask: mptcpWithoutRoute,
+				Values: map[string]any{
+					"": uint32(1), MPTCPUnset: uint32(0),
+					"signal": uint32(0x10), "subflow": uint32(0x20), "backup": uint32(0x40), "fullmesh": uint32(0x80),
+				},
+			},
+		},
 		{Path: "interfaces[].lldp.enabled", Witness: Applied, Property: Property{
 			Setting: "connection", Name: "lldp", Form: Ternary, Unset: int32(-1), Left: true,
 		}},

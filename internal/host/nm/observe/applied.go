@@ -29,9 +29,12 @@ func Complete(i *netstate.Interface, s profile.Settings) {
 
 // fillFromProfile is what NetworkManager alone knows of an interface. A key file says it, too: profile.FromKeyfile reads all of it.
 func fillFromProfile(i *netstate.Interface, s profile.Settings) {
-	i.LLDP, i.WaitIP = &netstate.LLDP{}, waitIP(s)
+	i.LLDP, i.MPTCP, i.WaitIP = &netstate.LLDP{}, &netstate.MPTCP{}, waitIP(s)
 	otherwise := func(r keys.Row) bool { return r.Property.Setting != "connection" && r.Witness != keys.Stored }
 	property.Fill(slices.DeleteFunc(keys.In(keys.Links, i.Type), otherwise), i, s)
+	if i.MPTCP.AddressFlags == nil {
+		i.MPTCP = nil
+	}
 	for _, f := range []netstate.Family{netstate.IPv4, netstate.IPv6} {
 		ip := f.Of(*i)
 		if ip == nil || s[profile.Section(f)] == nil { // a port of a bridge or bond has no family

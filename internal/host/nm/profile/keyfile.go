@@ -91,7 +91,7 @@ func (s Settings) setProperty(p keys.Property, value string) {
 	case p.Form == keys.Flag || p.Form == keys.Opposite:
 		s.Set(p.Setting, p.Name, value == "true" || value == "1")
 	case err != nil:
-	case p.Form == keys.Number && n == int64(uint32(n)):
+	case (p.Form == keys.Number || p.Form == keys.Flags) && n == int64(uint32(n)):
 		s.Set(p.Setting, p.Name, uint32(n))
 	case (p.Form == keys.Signed || p.Form == keys.Ternary) && n == int64(int32(n)):
 		s.Set(p.Setting, p.Name, int32(n))

@@ -28,6 +28,8 @@ func encode(p keys.Property, field reflect.Value) (any, error) {
 			return int32(1), nil
 		}
 		return int32(0), nil
+	case field.Kind() == reflect.Slice && p.Form == keys.Flags:
+		return encodeFlags(p, field)
 	case field.Kind() == reflect.Slice && p.Form == keys.Texts:
 		return field.Interface(), nil
 	case field.Kind() == reflect.String && p.Form == keys.File:
@@ -44,6 +46,38 @@ func encode(p keys.Property, field reflect.Value) (any, error) {
 		return []byte(hw), nil
 	}
 	return nil, fmt.Errorf("%v is nothing that %s can have", field.Interface(), p)
+}
+
+func encodeFlags(p keys.Property, field reflect.Value) (any, error) {
+	if field.Len() == 0 {
+		return p.Values[""], nil
+	}
+	bits := uint32(0)
+	for n := range field.Len() {
+		bit, known := p.Values[field.Index(n).String()].(uint32)
+		if !known {
+			return nil, fmt.Errorf("%v is nothing that %s can have", field.Index(n), p)
+		}
+		if bit != 0 {
+			bits |= bit | p.Mask
+		}
+	}
+	return bits, nil
+}
+
+// decodeFlags are the words for the bits; false for bits without a word.
+func decodeFlags(p keys.Property, bits uint32) ([]string, bool) {
+	out := []string{}
+	if same(bits, p.Values[""]) {
+		return out, true
+	}
+	for word, of := range p.Values {
+		if bit, _ := of.(uint32); word != "" && bit != 0 && bits&bit != 0 {
+			out = append(out, word)
+		}
+	}
+	slices.Sort(out)
+	return out, len(out) > 0
 }
 
 func encodeNumber(f keys.Form, n int64) (any, error) {
@@ -88,7 +122,7 @@ func decode(r keys.Row, value any, field reflect.Value) {
 
 func decodeInto(r keys.Row, value any, field reflect.Value) bool {
 	p := r.Property
-	if word, ok := wordOf(r, value); ok {
+	if word, ok := wordOf(r, value); ok && p.Form != keys.Flags {
 		value = word
 	}
 	if p.Secret && value != "" {
@@ -104,6 +138,13 @@ func decodeInto(r keys.Row, value any, field reflect.Value) bool {
 		}
 		field.SetString(v)
 	case uint32:
+		if p.Form == keys.Flags {
+			words, ok := decodeFlags(p, v)
+			if ok {
+				field.Set(reflect.ValueOf(words))
+			}
+			return ok
+		}
 		field.SetInt(int64(v))
 	case uint64:
 		field.SetInt(int64(v))

@@ -44,6 +44,8 @@ func values(r keys.Row, kind reflect.Type) []any {
 		return []any{true, false}
 	case kind.Kind() == reflect.Int:
 		return []any{max(r.Low, 1), max(r.Low, 1) + 1}
+	case r.Property.Form == keys.Flags:
+		return []any{[]string{"backup", "subflow"}, []string{}}
 	case r.Property.Form == keys.Texts:
 		return []any{[]string{"tls", "peap"}}
 	case r.Words != nil && len(r.Property.Values) > len(r.Words):
@@ -65,7 +67,7 @@ func values(r keys.Row, kind reflect.Type) []any {
 // types are the forms' types on D-Bus.
 var types = map[keys.Form]any{
 	keys.Flag: false, keys.Opposite: false, keys.Number: uint32(0), keys.Wide: uint64(0), keys.Signed: int32(0), keys.Long: int64(0),
-	keys.Text: "", keys.Ternary: int32(0), keys.Hardware: []byte{}, keys.Bits: uint32(0), keys.Texts: []string{}, keys.File: []byte{},
+	keys.Text: "", keys.Ternary: int32(0), keys.Hardware: []byte{}, keys.Bits: uint32(0), keys.Texts: []string{}, keys.Flags: uint32(0), keys.File: []byte{},
 }
 
 func mention(t *testing.T, part any, path string, value any) reflect.Value {
