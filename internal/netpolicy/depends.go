@@ -12,8 +12,8 @@ import (
 
 // Dependencies is a sum over what an enactment of the document depends on in the network of now: the links that it names, what they rest
 // on, and how they are configured; of a document that captures made or that could not be resolved, all links and routes. A document that
-// failed has no other chance until the sum is another one. What comes and goes by itself is no part of it: leases, carrier, and the links
-// of pods; running routes are where captures may have looked for them.
+// failed has no other chance until the sum is another one. What comes and goes by itself is no part of it: leases, and the links of pods;
+// running routes are where captures may have looked for them.
 func Dependencies(document string, all bool, now netstate.Document) string {
 	d, err := decodeDocument(document)
 	if err != nil || document == "" {
@@ -83,13 +83,15 @@ type link struct {
 	Ports                                 []string
 	IPv4, IPv6                            []netstate.Address
 	Auto                                  [2]bool
+	// Carrier of a card: without a cable there is no network to prove.
+	Carrier bool
 }
 
 func linkOf(i netstate.Interface) link {
 	l := link{Name: i.Name, Type: i.Type, State: i.State, Profile: i.ProfileName, Base: i.Base(), Controller: i.Controller, MTU: i.MTU,
 		MaxMTU: i.MaxMTU, Ports: i.Ports()}
 	if i.Type == netstate.TypeEthernet {
-		l.MAC = i.MACAddress
+		l.MAC, l.Carrier = i.MACAddress, i.HasCarrier
 	}
 	l.IPv4, l.Auto[0] = fixedAddresses(i.IPv4)
 	l.IPv6, l.Auto[1] = fixedAddresses(i.IPv6)

@@ -83,6 +83,9 @@ type Interface struct {
 	MACSec   *MACSec   `json:"macsec,omitempty"`
 	OVSDB    *OVSDB    `json:"ovs-db,omitempty"`
 
+	// HasCarrier is what an observer knows of a link that hears its other end. No document says it.
+	HasCarrier bool `json:"-"`
+
 	// Driver is what the kernel calls the link's driver.
 	Driver string `json:"driver,omitempty" support:"read"`
 

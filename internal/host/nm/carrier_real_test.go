@@ -42,3 +42,12 @@ func TestFixedIPv6IsInPlaceWithoutACarrier(t *testing.T) {
 		})
 	}
 }
+
+// TestACardTellsOfItsCable, which is why a document that failed is tried again.
+func TestACardTellsOfItsCable(t *testing.T) {
+	n := newNode(t)
+	n.cards("card0")
+	n.Until("the card has a carrier", func() bool { return n.find("card0", "").HasCarrier })
+	n.Peer("link", "set", "card0p", "down")
+	n.Until("the card has none", func() bool { return !n.find("card0", "").HasCarrier })
+}

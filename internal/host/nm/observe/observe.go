@@ -79,6 +79,7 @@ func (o *observer) describeLink(i *netstate.Interface, l netlink.Link) {
 	i.MTU = a.MTU
 	i.MACAddress = strings.ToUpper(a.HardwareAddr.String())
 	i.PermanentMACAddress = strings.ToUpper(a.PermHWAddr.String())
+	i.HasCarrier = a.RawFlags&unix.IFF_LOWER_UP != 0
 	i.State = netstate.StateDown
 	if a.RawFlags&unix.IFF_UP != 0 {
 		i.State = netstate.StateUp
