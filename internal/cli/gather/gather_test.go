@@ -56,24 +56,26 @@ func plant(t *testing.T, files host.Files) (words []string) {
 		base64.StdEncoding.EncodeToString([]byte(pemKey)) + "\n"
 	other := func(p string) string { return host.InVar("rhcos_ipc-other", p) }
 	for file, text := range map[string]string{
-		host.NMConnections + "/wifi.nmconnection":     "[wifi-security]\npsk=planted-psk with blank\n[802-1x]\npassword=planted-8021x\nprivate-key-password=planted-pkp\n",
-		relocation.RequestFile:                        `{"site":{"pullSecret":"{\"auths\":{\"r\":{\"auth\":\"planted-request-inner\"}}}","other":{"secret":"planted-request-pull"},"users":[{"password":"planted-request-password"}]}}`,
-		relocation.SiteConfigFile:                     "kubeadminPassword: planted-site-password\npullSecret: '{\"auths\":{\"r\":{\"auth\":\"planted-site-auth\"}}}'\n",
-		relocation.PasswordFile:                       "planted-kubeadmin\n",
-		seed.RestoreFile:                              `{"cluster":{"pull-secret":"planted-restore-pull","recert":{"token":"planted-restore-token"}}}`,
-		other(relocation.PasswordFile):                "planted-kubeadmin-of-the-other\n",
-		other(seed.RestoreFile):                       `{"password":"planted-restore-of-the-other"}`,
-		host.RecertPullSecret:                         pull,
-		host.KubeletConfigJSON:                        pull,
-		host.LocalKubeconfig:                          kubeconfig,
-		ipconfig.CryptoDir + "/admin.key":             pemKey,
-		host.Workspace + "/anything-else":             "planted-file-that-no-list-has",
-		seed.SigningPasswordFile:                      "planted-cosign",
-		ipconfig.RequestFile:                          `{"operation-id":"op"}`,
-		host.RecertSummary:                            "certificates: 3\n" + pemKey,
-		operation.JournalPath("op"):                   `{"step":"apply-network","error":"psk planted-psk with blank refused"}` + "\n",
-		other(operation.JournalPath("op")):            `{"step":"recert"}` + "\n",
-		operation.EvidencePath("op") + "/bundle.json": `{"cause":"watchdog"}`,
+		host.NMConnections + "/wifi.nmconnection":        "[wifi-security]\npsk=planted-psk with blank\n[802-1x]\npassword=planted-8021x\nprivate-key-password=planted-pkp\n",
+		"/etc/NetworkManager/conf.d/99-kni.conf":         "[keyfile]\npath=/etc/NetworkManager/merged\n",
+		"/etc/NetworkManager/merged/macsec.nmconnection": "[macsec]\nmka-cak=planted-key-of-the-overlay\n",
+		relocation.RequestFile:                           `{"site":{"pullSecret":"{\"auths\":{\"r\":{\"auth\":\"planted-request-inner\"}}}","other":{"secret":"planted-request-pull"},"users":[{"password":"planted-request-password"}]}}`,
+		relocation.SiteConfigFile:                        "kubeadminPassword: planted-site-password\npullSecret: '{\"auths\":{\"r\":{\"auth\":\"planted-site-auth\"}}}'\n",
+		relocation.PasswordFile:                          "planted-kubeadmin\n",
+		seed.RestoreFile:                                 `{"cluster":{"pull-secret":"planted-restore-pull","recert":{"token":"planted-restore-token"}}}`,
+		other(relocation.PasswordFile):                   "planted-kubeadmin-of-the-other\n",
+		other(seed.RestoreFile):                          `{"password":"planted-restore-of-the-other"}`,
+		host.RecertPullSecret:                            pull,
+		host.KubeletConfigJSON:                           pull,
+		host.LocalKubeconfig:                             kubeconfig,
+		ipconfig.CryptoDir + "/admin.key":                pemKey,
+		host.Workspace + "/anything-else":                "planted-file-that-no-list-has",
+		seed.SigningPasswordFile:                         "planted-cosign",
+		ipconfig.RequestFile:                             `{"operation-id":"op"}`,
+		host.RecertSummary:                               "certificates: 3\n" + pemKey,
+		operation.JournalPath("op"):                      `{"step":"apply-network","error":"psk planted-psk with blank refused"}` + "\n",
+		other(operation.JournalPath("op")):               `{"step":"recert"}` + "\n",
+		operation.EvidencePath("op") + "/bundle.json":    `{"cause":"watchdog"}`,
 	} {
 		require.NoError(t, files.Write(file, []byte(text), 0o600), file)
 	}
@@ -97,7 +99,7 @@ func newNode(t *testing.T) gather.Node {
 	p := fake.Ports()
 	return gather.Node{
 		Files: p.Files, Deployments: stateroots{p.Deployments}, Units: p.Units, Network: p.Network,
-		Logs:     said("Authorization: Bearer planted.token.of.a.log, " + jwt + ", planted-site-password, planted-site-auth, planted-kubeadmin, planted-request-inner, planted-psk with blank"),
+		Logs:     said("planted-key-of-the-overlay, Authorization: Bearer planted.token.of.a.log, " + jwt + ", planted-site-password, planted-site-auth, planted-kubeadmin, planted-request-inner, planted-psk with blank"),
 		Journals: stored{host.InVar("rhcos_ipc-other", "/var/log/journal"): "the other stateroot says: planted-restore-of-the-other\n"},
 	}
 }
@@ -131,7 +133,7 @@ func TestTheArchiveHasBothStateroots(t *testing.T) {
 		"units/kubelet.service.log":                    "kubelet.service says",
 		"units/states.json":                            `"kubelet.service"`,
 		"network/observed.yaml":                        "interfaces",
-		"network/connections.txt":                      "wifi.nmconnection",
+		"network/connections.txt":                      "/etc/NetworkManager/merged/macsec.nmconnection\n",
 		archive.Index:                                  "units/kubelet.service.log",
 	} {
 		require.Contains(t, files[name], text, name)

@@ -71,13 +71,24 @@ func (n Node) Redactor(stateroots []string) operation.Redactor {
 	r := operation.NewRedactor(n.Files, operation.Secrets{
 		KeyDir: ipconfig.CryptoDir, Credentials: []string{host.RecertPullSecret, host.KubeletConfigJSON, seed.AuthFile}})
 	documents := slices.Clone(secretDocuments)
-	names, _ := n.Files.List(host.NMConnections)
-	for _, name := range names {
-		documents = append(documents, path.Join(host.NMConnections, name))
+	for _, dir := range n.connectionDirs() {
+		names, _ := n.Files.List(dir)
+		for _, name := range names {
+			documents = append(documents, path.Join(dir, name))
+		}
 	}
 	n.learnSecrets(r.LearnDocument, documents, stateroots)
 	n.learnSecrets(r.LearnSecret, secretFiles, stateroots)
 	return r
+}
+
+// connectionDirs are the folders of NetworkManager's connections: its own, and the one that a machine config fills where that is another.
+func (n Node) connectionDirs() []string {
+	dir, _, err := host.FindConnectionsDir(n.Files)
+	if err != nil || dir == host.NMConnections {
+		return []string{host.NMConnections}
+	}
+	return []string{dir, host.NMConnections}
 }
 
 // learnSecrets reads files of the system that runs, and those of the other stateroots that lie in /var.
@@ -188,7 +199,14 @@ func (n Node) addNetwork(ctx context.Context, a *archive.Archive) error {
 	if err := a.Add("network/observed.yaml", data, err); err != nil {
 		return err
 	}
-	names, err := n.Files.List(host.NMConnections)
+	var names []string
+	for _, dir := range n.connectionDirs() {
+		var in []string
+		in, err = n.Files.List(dir)
+		for _, name := range in {
+			names = append(names, path.Join(dir, name))
+		}
+	}
 	if err := a.Add("network/connections.txt", []byte(strings.Join(names, "\n")), err); err != nil {
 		return err
 	}

@@ -26,18 +26,22 @@ func (p *Reconfiguration) applyConnections(ctx context.Context) error {
 	if err != nil || len(c.Connections) == 0 {
 		return err
 	}
-	former, err := p.keepConnections()
+	dir, err := p.connectionsDir()
+	if err != nil {
+		return err
+	}
+	former, err := p.keepConnections(dir)
 	if err != nil {
 		return err
 	}
 	for _, f := range c.Connections {
-		if err := p.Files.Write(path.Join(host.NMConnections, f.Name), []byte(f.Content.Reveal()), 0o600); err != nil {
+		if err := p.Files.Write(path.Join(dir, f.Name), []byte(f.Content.Reveal()), 0o600); err != nil {
 			return fmt.Errorf("write the connection %s: %w", f.Name, err)
 		}
 	}
 	for name, text := range former {
 		if !hasFile(c.Connections, name) && isRival(c.ConnectionList(), text) {
-			if err := p.Files.Remove(path.Join(host.NMConnections, name)); err != nil {
+			if err := p.Files.Remove(path.Join(dir, name)); err != nil {
 				return fmt.Errorf("remove the connection %s: %w", name, err)
 			}
 		}
@@ -46,6 +50,15 @@ func (p *Reconfiguration) applyConnections(ctx context.Context) error {
 		return err
 	}
 	return p.proveConnections(ctx, c)
+}
+
+// connectionsDir is where NetworkManager reads connections that stay. Below an overlay in memory that is the folder which the overlay shows.
+func (p *Reconfiguration) connectionsDir() (string, error) {
+	dir, endsWithBoot, err := host.FindConnectionsDir(p.Files)
+	if endsWithBoot {
+		return host.NMConnections, nil
+	}
+	return dir, err
 }
 
 // proveConnections waits until the gateways and name servers answer through the interface that leads to them.
@@ -83,16 +96,20 @@ func (p *Reconfiguration) revertConnections(ctx context.Context) error {
 }
 
 func (p *Reconfiguration) restoreConnections(ctx context.Context, c siteconfig.SiteConfig, former map[string]string) error {
+	dir, err := p.connectionsDir()
+	if err != nil {
+		return err
+	}
 	for _, f := range c.Connections {
 		if _, there := former[f.Name]; there {
 			continue
 		}
-		if err := p.Files.Remove(path.Join(host.NMConnections, f.Name)); err != nil {
+		if err := p.Files.Remove(path.Join(dir, f.Name)); err != nil {
 			return fmt.Errorf("remove the connection %s: %w", f.Name, err)
 		}
 	}
 	for name, text := range former {
-		if err := p.Files.Write(path.Join(host.NMConnections, name), []byte(text), 0o600); err != nil {
+		if err := p.Files.Write(path.Join(dir, name), []byte(text), 0o600); err != nil {
 			return fmt.Errorf("put the connection %s back: %w", name, err)
 		}
 	}
@@ -100,18 +117,18 @@ func (p *Reconfiguration) restoreConnections(ctx context.Context, c siteconfig.S
 }
 
 // keepConnections copies the connections that are there, once: after an interruption they may be the site's.
-func (p *Reconfiguration) keepConnections() (map[string]string, error) {
+func (p *Reconfiguration) keepConnections(dir string) (map[string]string, error) {
 	if former, kept, err := p.keptConnections(); err != nil || kept {
 		return former, err
 	}
-	names, err := p.Files.List(host.NMConnections)
+	names, err := p.Files.List(dir)
 	if err != nil {
 		return nil, fmt.Errorf("list the connections: %w", err)
 	}
 	names = slices.DeleteFunc(names, func(n string) bool { return path.Ext(n) != ".nmconnection" })
 	former := map[string]string{}
 	for _, name := range names {
-		text, err := p.Files.Read(path.Join(host.NMConnections, name))
+		text, err := p.Files.Read(path.Join(dir, name))
 		if err != nil {
 			return nil, fmt.Errorf("read the connection %s: %w", name, err)
 		}

@@ -100,6 +100,28 @@ func TestKeyfilesOfTheSiteAreTheNodesNetwork(t *testing.T) {
 	require.Equal(t, []string{siteAddress}, w.node.Describe().Running, "also after a boot")
 }
 
+// TestKeyfilesOfTheSiteGoWhereNetworkManagerReads, also where a machine config has it read another folder than its own.
+func TestKeyfilesOfTheSiteGoWhereNetworkManagerReads(t *testing.T) {
+	const other = "/etc/NetworkManager/other"
+	w := newWorld(t, false)
+	files := w.node.Files()
+	names, err := files.List(host.NMConnections)
+	require.NoError(t, err)
+	require.NotEmpty(t, names)
+	for _, n := range names {
+		require.NoError(t, files.Write(path.Join(other, n), []byte(w.read(path.Join(host.NMConnections, n))), 0o600))
+	}
+	require.NoError(t, files.Write("/etc/NetworkManager/conf.d/99-kni.conf", []byte("[keyfile]\npath="+other+"\n"), 0o644))
+	require.NoError(t, w.prepare())
+	w.stick = siteByKeyfile(t, keyfile)
+	require.NoError(t, w.switchOn())
+	w.atHome()
+	require.Equal(t, keyfile, w.read(other+"/site.nmconnection"))
+	below, err := w.node.Files().List(host.NMConnections)
+	require.NoError(t, err)
+	require.NotContains(t, below, "site.nmconnection", "the folder below stays as it is")
+}
+
 func TestKeyfilesThatReachNothingAreTakenBack(t *testing.T) {
 	w := shipped(t, "")
 	before := map[string]string{}

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net/netip"
 	"path"
@@ -216,7 +217,11 @@ func (n *Links) RestartNetwork() error {
 // profilesIn reads the profiles below a root; those that cannot be read do not count.
 func (n *Links) profilesIn(root string) map[string]profile {
 	found := map[string]profile{}
-	dir, err := n.Resolve(path.Join(root, host.NMConnections), true)
+	own, _, err := host.FindConnectionsDir(rootReader{n, root})
+	if err != nil {
+		return found
+	}
+	dir, err := n.Resolve(path.Join(root, own), true)
 	if err != nil {
 		return found
 	}
@@ -229,6 +234,32 @@ func (n *Links) profilesIn(root string) map[string]profile {
 		}
 	}
 	return found
+}
+
+// rootReader reads files below a root.
+type rootReader struct {
+	links *Links
+	root  string
+}
+
+func (r rootReader) Read(name string) ([]byte, error) {
+	at, err := r.links.Resolve(path.Join(r.root, name), true)
+	if err != nil {
+		return nil, err
+	}
+	file, there := r.links.Disk.Live[at]
+	if !there {
+		return nil, fmt.Errorf("read %s: %w", name, fs.ErrNotExist)
+	}
+	return file.Data, nil
+}
+
+func (r rootReader) List(dir string) ([]string, error) {
+	at, err := r.links.Resolve(path.Join(r.root, dir), true)
+	if err != nil {
+		return nil, nil //nolint:nilerr // no folder has no files
+	}
+	return r.links.Disk.Children(at), nil
 }
 
 // BridgeUp is configure-ovs: br-ex over the interface with the default route.
