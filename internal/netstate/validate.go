@@ -137,6 +137,10 @@ func (v *validator) checkIdentity(i Interface) {
 func (v *validator) checkType(i Interface) {
 	if known := keys.Configurable(); i.Type != "" && !slices.Contains(known, i.Type) {
 		v.at = i.keyPath("type")
+		if t, _ := keys.TypeOf(i.Type); t.Note != "" {
+			v.addProblem("%q is not a type that can be configured: %s", i.Type, t.Note)
+			return
+		}
 		v.addProblem("%q is not a type that can be configured; those are %s", i.Type, strings.Join(known, ", "))
 	}
 }

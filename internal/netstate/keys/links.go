@@ -34,7 +34,7 @@ const mptcpWithoutRoute = 8
 // links are the keys of an interface, without its families and its part of bridges.
 func links() []Row {
 	return slices.Concat(anyLink(), cards(), ethtool(), vlans(), bonds(), macVLANs(macVLAN), macVLANs(macVTAP), vxlans(), macSecs(),
-		authentications(), otherLinks())
+		authentications(), otherLinks(), refused())
 }
 
 // anyLink are the keys that all links have.
@@ -232,6 +232,12 @@ func macSecs() []Row {
 		{Path: "interfaces[].macsec", Kinds: []string{macSec}},
 		base, made("encrypt", Kernel, Flag, true), cak, ckn, port, validation, made("send-sci", Kernel, Flag, true), offload,
 	}
+}
+
+// refused are keys of which the reader wants to know why.
+func refused() []Row {
+	of := func(key, note string) Row { return Row{Path: "interfaces[]." + key, Support: No, Note: note} }
+	return []Row{of("libreswan", noIPsec), of("dispatch", noDispatch), of("hsr", noRing), of("infiniband", noInfiniband)}
 }
 
 // otherLinks are the keys of routing domains and of Open vSwitch's interfaces.

@@ -23,6 +23,16 @@ type Initial struct {
 	Value         any
 }
 
+// Why keys and types of nmstate are refused, and what to do.
+const (
+	noIPsec = "libreswan keeps its tunnels itself, and nothing here could tell that one is up, or take one back; bring its " +
+		"configuration to the node with a MachineConfig"
+	noDispatch = "is a program that runs as root at each event of the link, and no rollback undoes what it did; bring it to " +
+		"/etc/NetworkManager/dispatcher.d with a MachineConfig"
+	noRing       = "no ring was there to prove it on; use a bond"
+	noInfiniband = "no such card was there to prove it on"
+)
+
 // withPorts has NetworkManager activate the ports of a new controller.
 var withPorts = Initial{"connection", "autoconnect-slaves", int32(1)}
 
@@ -72,8 +82,8 @@ var types = []Type{
 		Name: "loopback", Support: Partly, Note: "addresses, routes and the MTU; it cannot be down", Profile: "loopback",
 		Initial: []Initial{{"ipv4", "method", "auto"}, {"ipv6", "method", "auto"}},
 	},
-	{Name: "ipvlan", Support: No}, {Name: "infiniband", Support: No}, {Name: "hsr", Support: No},
-	{Name: "ipsec", Support: No}, {Name: "xfrm", Support: No}, {Name: "tun", Support: Read},
+	{Name: "ipvlan", Support: No}, {Name: "infiniband", Support: No, Note: noInfiniband}, {Name: "hsr", Support: No, Note: noRing},
+	{Name: "ipsec", Support: No, Note: noIPsec}, {Name: "xfrm", Support: No}, {Name: "tun", Support: Read},
 }
 
 // Types are all types, in the order of the documentation.
