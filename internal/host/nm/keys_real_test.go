@@ -124,7 +124,7 @@ func TestWhatNoProfileHoldsIsRecovered(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "node-1", *d.Hostname.Running)
 	require.Empty(t, d.OVSDB.ExternalIDs)
-	require.Empty(t, d.OVN.BridgeMappings)
+	require.Nil(t, d.OVN)
 	n.settled()
 }
 
