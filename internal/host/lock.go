@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -68,6 +69,9 @@ type Reservation struct {
 	Flow string
 	// EndedBy is what a person runs to end an operation of the flow, in quotes; empty where that depends.
 	EndedBy string
+	// Yield ends the operation under way, for a flow that gives way to every other one; nil for one that does not. Such an
+	// operation does not hold the node.
+	Yield func(ctx context.Context) error
 	// Unfinished returns the operation under way, with its Phase. An operation that has ended, or whose stateroot is
 	// missing, does not count: nothing would ever release the node.
 	Unfinished func(ctx context.Context) (h Holder, found bool, err error)
@@ -78,17 +82,18 @@ type Reservation struct {
 type NodeLock interface {
 	// Acquire locks the node for the program of h and waits for other programs until ctx ends; then the error is a
 	// *BusyError with the holder. It tries at least once. An unfinished operation of another flow may wait for a
-	// person, so Acquire fails at once with a *BusyError. release may be called twice.
+	// person, so Acquire fails at once with a *BusyError. One whose flow yields is ended. release may be called twice.
 	Acquire(ctx context.Context, h Holder) (release func(), err error)
 	// Holder returns the current holder without waiting and without delaying an Acquire; a program takes precedence over
-	// an operation. The record of a process that has exited, or of an earlier boot, is ignored.
+	// an operation. The record of a process that has exited, or of an earlier boot, is ignored, and so is a program whose flow
+	// yields: Acquire would end it.
 	Holder(ctx context.Context) (h Holder, held bool, err error)
 }
 
 // Unfinished asks each of the flows but the named one, and returns the first operation found.
 func Unfinished(ctx context.Context, flows []Reservation, except string) (h Holder, found bool, err error) {
 	for _, s := range flows {
-		if s.Flow == except {
+		if s.Flow == except || s.Yield != nil {
 			continue
 		}
 		if h, found, err = s.Unfinished(ctx); err != nil {
@@ -100,4 +105,23 @@ func Unfinished(ctx context.Context, flows []Reservation, except string) (h Hold
 		}
 	}
 	return Holder{}, false, nil
+}
+
+// Displace ends the operation of the holder if its flow yields, and is not that of the caller, and says whether it did.
+func Displace(ctx context.Context, flows []Reservation, holder Holder, caller string) (bool, error) {
+	for _, s := range flows {
+		if s.Yield == nil || s.Flow != holder.Flow() || s.Flow == caller {
+			continue
+		}
+		if err := s.Yield(ctx); err != nil {
+			return false, fmt.Errorf("end %s, which gives way: %w", holder, err)
+		}
+		return true, nil
+	}
+	return false, nil
+}
+
+// Yields says that an Acquire would end the holder.
+func Yields(flows []Reservation, holder Holder) bool {
+	return slices.ContainsFunc(flows, func(s Reservation) bool { return s.Yield != nil && s.Flow == holder.Flow() })
 }

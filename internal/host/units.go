@@ -52,6 +52,9 @@ type Transient struct {
 	// Restart starts the unit again, after a pause, when a signal killed it or it exited with a code other than 0
 	// and FinalExit: a journaled flow resumes where it was.
 	Restart bool
+	// Background has it give way to everything else on the node, with the processor and the disk, and lets it divide its control
+	// group among containers.
+	Background bool
 }
 
 // FinalExit is the exit code of lca-cli for a failure that a retry would not change.

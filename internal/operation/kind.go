@@ -28,6 +28,8 @@ type Kind[R any] struct {
 	Unit string
 	// AcrossBoots: it continues after a reboot, and holds the node until it has ended.
 	AcrossBoots bool
+	// Yields: any other operation that asks for the node ends it.
+	Yields bool
 	// PlainNodes: it runs on nodes without ostree, too.
 	PlainNodes bool
 	// WayOut is what a person can do when it was given up past its commit point: a sentence. Holds keeps the request and the
@@ -334,7 +336,15 @@ func (k Kind[R]) Holder(files host.Files) string {
 // Reservation reports an operation that is unfinished: no other may change the node meanwhile. A damaged request holds the node as long
 // as it counts; see Underway.
 func (k Kind[R]) Reservation(n host.Node) host.Reservation {
-	return host.Reservation{Flow: k.Name, EndedBy: k.EndedBy, Unfinished: func(ctx context.Context) (host.Holder, bool, error) {
+	r := host.Reservation{Flow: k.Name, EndedBy: k.EndedBy, Unfinished: k.findHolder(n)}
+	if k.Yields {
+		r.Yield = func(ctx context.Context) error { return n.Units.Stop(ctx, k.Unit) }
+	}
+	return r
+}
+
+func (k Kind[R]) findHolder(n host.Node) func(context.Context) (host.Holder, bool, error) {
+	return func(ctx context.Context) (host.Holder, bool, error) {
 		r, found, err := k.Find(n.Files)
 		if err != nil {
 			j, runs, err := k.findByJournal(ctx, n.Files, n.Power)
@@ -344,7 +354,7 @@ func (k Kind[R]) Reservation(n host.Node) host.Reservation {
 			return host.Holder{}, false, nil
 		}
 		return Unfinished(ctx, n, k.Name, k.ID(r), k.AcrossBoots)
-	}}
+	}
 }
 
 // Unfinished describes a flow that was begun and has not ended, for programs that wait for the node. A flow that does not

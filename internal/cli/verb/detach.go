@@ -19,6 +19,8 @@ type Detached struct {
 	// Unit is the unit's name, Args are the arguments of lca-cli.
 	Unit, Description string
 	Args              []string
+	// Background has the unit give way to everything else on the node.
+	Background bool
 	// Operation is the one that the verb runs.
 	Operation string
 }
@@ -63,7 +65,7 @@ func (w Wiring) launchUnit(ctx context.Context, d Detached) error {
 		}
 	}
 	err = d.Transients.Launch(ctx, host.Transient{
-		Unit: d.Unit, Description: d.Description, Argv: append([]string{host.CLI}, d.Args...), Restart: true,
+		Unit: d.Unit, Description: d.Description, Argv: append([]string{host.CLI}, d.Args...), Restart: true, Background: d.Background,
 	})
 	if err != nil && !errors.Is(err, host.ErrUnitRunning) {
 		return fmt.Errorf("start %s: %w", d.Unit, err)

@@ -39,13 +39,15 @@ type Errand struct {
 	// Operation is the id in the request, Args what the kind's unit runs lca-cli with.
 	Operation, Description string
 	Args                   []string
+	// Background has the unit give way to everything else on the node.
+	Background bool
 }
 
 // CarryOut has the kind's unit carry out the request, and follows it to its end. what begins the error of one that failed.
 func (w Wiring) CarryOut(ctx context.Context, e Errand, what string) error {
 	p, err := w.Follow(ctx, Detached{
 		Transients: e.Node.Transients, Units: e.Node.Units, Files: e.Node.Files, Unit: e.Kind.Unit, Operation: e.Operation,
-		Description: e.Description, Args: e.Args,
+		Description: e.Description, Args: e.Args, Background: e.Background,
 	})
 	if err != nil {
 		return err

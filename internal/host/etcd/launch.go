@@ -61,7 +61,7 @@ func (b hostBinary) argv(data, _ string) []string {
 
 // container runs the cluster's own image. --replace ends a container that an
 // earlier run left; the network namespace is empty, the sockets come out by mount.
-type container struct{ podman, image string }
+type container struct{ podman, image, cgroups string }
 
 func (c container) name() string { return "podman " + c.image }
 
@@ -70,8 +70,11 @@ func (c container) argv(data, runtime string) []string {
 		"--name", containerName, "--network", "none", "--security-opt", "label=disable",
 		"--log-driver", "none", "--user", "0:0", "--stop-timeout", "60",
 		"--volume", data + ":" + containerData, "--volume", runtime + ":" + containerRuntime,
-		"--workdir", containerRuntime, "--entrypoint", "etcd", c.image}
-	return append(run, etcdArgs(containerData)...)
+		"--workdir", containerRuntime, "--entrypoint", "etcd"}
+	if c.cgroups != "" {
+		run = append(run, "--cgroups", c.cgroups)
+	}
+	return append(append(run, c.image), etcdArgs(containerData)...)
 }
 
 // etcdArgs runs a single member that elects itself at once: a single member skips most of the one to two election
@@ -119,7 +122,7 @@ func (s *Store) localImage(ctx context.Context) (launcher, error) {
 	if err := exec.CommandContext(ctx, podman, "image", "exists", image).Run(); err != nil {
 		return nil, fmt.Errorf("image %s is not on the node: %w", image, err)
 	}
-	return container{podman, image}, nil
+	return container{podman, image, s.cfg.CGroups}, nil
 }
 
 // Image reads the name of the cluster's own etcd image: that of container "etcd" from the static pod manifest.

@@ -35,6 +35,8 @@ type Config struct {
 	// StartWait bounds the time until etcd answers, LockWait the time for which another
 	// process may still hold the data.
 	StartWait, LockWait time.Duration
+	// CGroups is podman's --cgroups; empty leaves it to podman.
+	CGroups string
 	// Args are further arguments of etcd.
 	Args []string
 	Log  *slog.Logger

@@ -48,6 +48,8 @@ func TestLock(t *testing.T, fresh func(t *testing.T) LockFixture) {
 		{"an unfinished operation admits its own flow", lockLetsItsOwnGoOn},
 		{"an operation that has ended does not hold the node", lockOfTheEnded},
 		{"a program is named before the operation", lockNamesTheProgramFirst},
+		{"a program whose flow yields is ended by any other, and does not hold the node", lockIsYielded},
+		{"an unfinished operation whose flow yields does not hold the node", lockOfTheYielding},
 		{"Acquire fails if a reservation cannot be evaluated", lockOfTheUnknown},
 	})
 }
@@ -208,5 +210,29 @@ func lockOfTheUnknown(t *testing.T, f LockFixture) {
 	require.NoError(t, err, "its own flow is not asked")
 	release()
 	s.err, s.over = nil, true
+	requireFree(t, f.Lock)
+}
+
+var rehearsing = host.Holder{Operation: "ip-config-rehearsal op-2", Program: "lca-cli ip-config rehearse"}
+
+func lockIsYielded(t *testing.T, f LockFixture) {
+	kill, asked := f.Other(t, rehearsing), 0
+	f.Reserve(host.Reservation{Flow: rehearsing.Flow(), Unfinished: (&unfinishedChange{}).flow().Unfinished,
+		Yield: func(context.Context) error { asked++; kill(); return nil }})
+	_, held, err := f.Lock.Holder(t.Context())
+	require.NoError(t, err)
+	require.False(t, held)
+	_, err = f.Lock.Acquire(impatient(t), rehearsing)
+	require.Error(t, err, "its own flow waits for it")
+	require.Zero(t, asked)
+	release, err := f.Lock.Acquire(impatient(t), changing)
+	require.NoError(t, err)
+	defer release()
+	require.Equal(t, 1, asked)
+}
+
+func lockOfTheYielding(t *testing.T, f LockFixture) {
+	f.Reserve(host.Reservation{Flow: rehearsing.Flow(), Unfinished: (&unfinishedChange{}).flow().Unfinished,
+		Yield: func(context.Context) error { return errors.New("nothing runs that could be ended") }})
 	requireFree(t, f.Lock)
 }

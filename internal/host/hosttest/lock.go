@@ -41,6 +41,11 @@ func (l nodeLock) Acquire(ctx context.Context, h host.Holder) (func(), error) {
 			}
 			return release, nil
 		}
+		if ended, err := host.Displace(ctx, l.n.flows, other, h.Flow()); err != nil {
+			return nil, err
+		} else if ended {
+			continue
+		}
 		select {
 		case <-ctx.Done():
 			return nil, &host.BusyError{Holder: other}
@@ -72,7 +77,7 @@ func (l nodeLock) drop(mine *hold) {
 }
 
 func (l nodeLock) Holder(ctx context.Context) (host.Holder, bool, error) {
-	if h, held := l.process(); held {
+	if h, held := l.process(); held && !host.Yields(l.n.flows, h) {
 		return h, true, nil
 	}
 	return host.Unfinished(ctx, l.n.flows, "")

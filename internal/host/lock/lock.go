@@ -45,7 +45,7 @@ func (l *Lock) Acquire(ctx context.Context, h host.Holder) (release func(), err 
 	if err != nil {
 		return nil, fmt.Errorf("open lock %s: %w", l.file, err)
 	}
-	if err := l.awaitLock(ctx, f); err != nil {
+	if err := l.awaitLock(ctx, f, h); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	if err := l.refuseUnfinished(ctx, h); err != nil {
@@ -87,11 +87,20 @@ func writeHolder(f *os.File, h host.Holder) error {
 	return err
 }
 
-func (l *Lock) awaitLock(ctx context.Context, f *os.File) error {
+func (l *Lock) awaitLock(ctx context.Context, f *os.File, h host.Holder) error {
 	for {
 		busy, err := tryLock(f, unix.LOCK_EX)
 		if err != nil || !busy {
 			return err
+		}
+		if other, known := readHolder(f); known {
+			ended, err := host.Displace(context.WithoutCancel(ctx), l.flows, other, h.Flow())
+			if err != nil {
+				return err
+			}
+			if ended {
+				continue
+			}
 		}
 		if sleepContext(ctx, poll) != nil {
 			return &host.BusyError{Holder: l.awaitHolder(context.WithoutCancel(ctx), f)}
@@ -125,7 +134,7 @@ func sleepContext(ctx context.Context, d time.Duration) error {
 // Holder implements host.NodeLock. It detects a program by taking the lock shared for a moment: an Acquire meanwhile
 // retries, and other readers are not affected.
 func (l *Lock) Holder(ctx context.Context) (host.Holder, bool, error) {
-	if h, held, err := l.programHolder(ctx); err != nil || held {
+	if h, held, err := l.programHolder(ctx); err != nil || held && !host.Yields(l.flows, h) {
 		return h, held, err
 	}
 	return host.Unfinished(ctx, l.flows, "")

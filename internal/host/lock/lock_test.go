@@ -67,15 +67,10 @@ func TestLockKeepsTheContract(t *testing.T) {
 	hostcontract.TestLock(t, func(t *testing.T) hostcontract.LockFixture {
 		root := t.TempDir()
 		var kills []func()
-		var stands host.Reservation
-		late := host.Reservation{Flow: "ip-config", Unfinished: func(ctx context.Context) (host.Holder, bool, error) {
-			if stands.Unfinished == nil {
-				return host.Holder{}, false, nil
-			}
-			return stands.Unfinished(ctx)
-		}}
+		// The lock has this very array, so that a flow can be reserved later.
+		flows := []host.Reservation{{Unfinished: func(context.Context) (host.Holder, bool, error) { return host.Holder{}, false, nil }}}
 		return hostcontract.LockFixture{
-			Lock: lock.New(root, late), Reserve: func(s host.Reservation) { stands = s },
+			Lock: lock.New(root, flows...), Reserve: func(s host.Reservation) { flows[0] = s },
 			Other: func(t *testing.T, h host.Holder) func() {
 				kill := other(t, root, h)
 				kills = append(kills, kill)

@@ -82,6 +82,9 @@ func (m *Manager) unitProperties(t host.Transient) ([]dbus.Property, error) {
 	if len(t.Env) > 0 {
 		props = append(props, newProperty("Environment", t.Env))
 	}
+	if t.Background {
+		props = append(props, backgroundProperties()...)
+	}
 	if t.Timeout > 0 {
 		props = append(props, newProperty("RuntimeMaxUSec", uint64(t.Timeout.Microseconds())))
 	}
@@ -92,6 +95,16 @@ func (m *Manager) unitProperties(t host.Transient) ([]dbus.Property, error) {
 			newProperty("RestartPreventExitStatus", exitStatuses{Codes: []int32{host.FinalExit}, Signals: []int32{}}))
 	}
 	return props, nil
+}
+
+// backgroundProperties are those of a unit that gives way: the kernel's idle classes, the smallest weights, and the first to be ended when
+// memory runs out.
+func backgroundProperties() []dbus.Property {
+	const lowest, idleClass, firstToGo = int32(19), int32(3), int32(1000)
+	return []dbus.Property{
+		newProperty("Nice", lowest), newProperty("IOSchedulingClass", idleClass), newProperty("CPUWeight", uint64(1)),
+		newProperty("IOWeight", uint64(1)), newProperty("OOMScoreAdjust", firstToGo), newProperty("Delegate", true),
+	}
 }
 
 func newProperty(name string, value any) dbus.Property {
