@@ -78,7 +78,7 @@ func newRootCommand(log *slog.Logger) *cobra.Command {
 		Log: log, Out: os.Stdout, Screen: terminalSize(os.Stdout), Clock: flow.SystemClock{},
 		Lock: lock.New("/", operations.Reservations(node)...),
 	}
-	w := ipconfig.Wiring{Wiring: shared, Node: open.openIPConfig}
+	w := ipconfig.Wiring{Wiring: shared, Node: open.openIPConfig, Rehearsal: open.openRehearsal, NewID: newOperationID}
 	cmd.AddCommand(ipconfig.Command(w), initmonitor.Command(w), recert.Command(recertWiring(log, shared)), newMovedCommand("ipam"),
 		relocation.Group(append(siteFileVerbs(), siteNodeVerbs(shared, open)...)...),
 		newNetworkCommand(shared, open, node),

@@ -49,7 +49,7 @@ func seedPorts(node host.Node, log *slog.Logger) create.Ports {
 	runner := run.New(run.Options{})
 	return create.Ports{
 		Node: node, Archives: archive.New(archive.Options{}), Registries: registry.New(registry.Options{Files: fs, Log: log}),
-		Copies: systemCopies{log}, Cluster: localCluster{files: fs}, Clock: flow.SystemClock{}, Log: log,
+		Copies: systemCopies{log: log, runtime: seedEtcd}, Cluster: localCluster{files: fs}, Clock: flow.SystemClock{}, Log: log,
 		Reports: systemReports{
 			containers.New(containers.Options{Runner: runner, Units: node.Units, Log: log}),
 			ostree.New(ostree.Options{Runner: runner, Files: fs, Log: log}),
@@ -63,8 +63,17 @@ type systemReports struct {
 	*ostree.Deployments
 }
 
+// seedEtcd is where the sockets of an etcd over the copy for a seed image are.
+const seedEtcd = "/run/lca/seed-etcd"
+
 // systemCopies opens copies of /etc and /var with the adapters of the node itself.
-type systemCopies struct{ log *slog.Logger }
+type systemCopies struct {
+	log *slog.Logger
+	// runtime is where the sockets of an etcd over a copy are.
+	runtime string
+	// cgroups is podman's --cgroups; empty leaves it to podman.
+	cgroups string
+}
 
 var _ host.SystemCopies = systemCopies{}
 
@@ -80,7 +89,7 @@ func (c systemCopies) Keystore(root string) host.Keystore { return etcd.New(c.et
 func (c systemCopies) etcdConfig(root string) etcd.Config {
 	return etcd.Config{
 		DataDir: path.Join(root, host.EtcdData), Manifest: path.Join(root, host.EtcdPodManifest),
-		RuntimeDir: "/run/lca/seed-etcd", Log: c.log,
+		RuntimeDir: c.runtime, CGroups: c.cgroups, Log: c.log,
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/rehearsal"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation/factory"
@@ -45,6 +46,7 @@ func pages() []page {
 		{"IPConfig, in the new stateroot", (&change.PostPivot{}).Plan()},
 		{"IPConfig, in the new stateroot", (&change.Rollback{}).Plan()},
 		{"IPConfig, in the stateroot that stays", (&change.Cleanup{}).Plan()},
+		{"`lca-cli ip-config rehearse`", rehearsal.Plan(rehearsal.Ports{}, rehearsal.Request{})},
 		{"`lca-cli stateroot clone`", snapshot.Plan(snapshot.Ports{}, snapshot.Request{})},
 		{"`lca-cli seed create`", create.Plan(create.Ports{}, seed.Request{}, host.Deployment{})},
 		{"`lca-cli seed restore`, up to the reboot; `relocation-reconfigure` continues", restore.Plan(restore.Ports{}, restore.Request{})},

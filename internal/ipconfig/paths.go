@@ -33,6 +33,7 @@ const (
 	UnitRollback        = "lca-ipconfig-rollback.service"
 	UnitCleanup         = "lca-ipconfig-cleanup.service"
 	UnitRecertImage     = "lca-recert-image.service"
+	UnitRehearse        = "lca-ipconfig-rehearse.service"
 	UnitIPConfiguration = "ip-configuration.service"
 	UnitInitMonitor     = "lca-init-monitor.service"
 	UnitCheckCLI        = "lca-check-cli.service"

@@ -8,6 +8,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/rehearsal"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netpolicy"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/relocation"
@@ -30,6 +31,7 @@ func All() []operation.Facts {
 			Plan: (&change.PrePivot{}).Plan(), WayOut: change.WayOut,
 			Reserve: func(n host.Node) host.Reservation { return change.Reservation(change.Ports{Node: n}) },
 		},
+		rehearsal.Kind(rehearsal.Ports{}).Facts(),
 		snapshot.Kind(snapshot.Ports{}).Facts(),
 		generation,
 		restore.Kind(restore.Ports{}).Facts(),

@@ -47,7 +47,8 @@ func Plan(n Ports, r Request) flow.Plan {
 	workload := stateroot.Workload{Units: n.Units, Masks: n.Masks, Containers: n.Containers}
 	// The records of operations belong to the system that ran them.
 	mirror := stateroot.Mirror{Trees: n.Trees, Files: n.Files, Log: n.Log, Pair: pair,
-		Skip: []string{"lib/lca/evidence", "lib/lca/journal", "lib/lca/workspace", "lib/lca/ipc.json", "lib/lca/stateroot-clone.json"}}
+		Skip: []string{"lib/lca/evidence", "lib/lca/journal", "lib/lca/workspace", "lib/lca/ipc.json", "lib/lca/stateroot-clone.json",
+			"lib/lca/rehearsal", "lib/lca/ip-config-rehearsal.json"}}
 	return flow.Plan{
 		Name: FlowClone, Commit: StepFlush, MaxAttempts: 3,
 		Steps: []flow.Step{

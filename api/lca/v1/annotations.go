@@ -21,6 +21,10 @@ const (
 	// cluster after the node has booted with its new addresses.
 	SkipPostConfigurationHealthChecksAnnotation = "lca.openshift.io/ipconfig-skip-post-configuration-cluster-health-checks"
 
+	// RehearseAnnotation requests a rehearsal of what spec asks for, while spec.stage is Idle. A value that status.rehearsal
+	// does not name yet requests another one; the empty one requests none.
+	RehearseAnnotation = "lca.openshift.io/rehearse"
+
 	// RecertImageAnnotation selects the container engine for recert and names
 	// the image (a pull specification) that it runs; present and empty means the
 	// image that the agent was shipped with. Without it recert runs in lca-cli,

@@ -81,6 +81,10 @@ type IPConfigStatus struct {
 	// +optional
 	Recert string `json:"recert,omitempty"`
 
+	// Rehearsal is the report of the latest rehearsal on this node.
+	// +optional
+	Rehearsal *Rehearsal `json:"rehearsal,omitempty"`
+
 	// Evidence lists paths on the node where the journal and, after a failure,
 	// the collected logs are kept.
 	// +listType=atomic

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cli/commandline"
@@ -25,6 +26,8 @@ type wanted struct {
 	v6   lcav1.IPv6Config
 	spec lcav1.IPConfigSpec
 	vlan int
+	// vlanSet: the flag was given, be it 0.
+	vlanSet bool
 }
 
 func newPlanCommand(w Wiring) *cobra.Command {
@@ -41,10 +44,7 @@ func newPlanCommand(w Wiring) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if cmd.Flags().Changed("vlan-id") {
-				vlan := int32(want.vlan)
-				want.spec.VLANID = &vlan
-			}
+			want.vlanSet = cmd.Flags().Changed("vlan-id")
 			p, err := makePreview(cmd.Context(), w, want)
 			if err != nil {
 				return err
@@ -52,8 +52,13 @@ func newPlanCommand(w Wiring) *cobra.Command {
 			return output.Print(w.Out, f, planAnswer{p})
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVarP(&format, "output", "o", string(output.Text), "text, yaml or json")
+	cmd.Flags().StringVarP(&format, "output", "o", string(output.Text), "text, yaml or json")
+	want.addFlags(cmd.Flags())
+	return cmd
+}
+
+// addFlags adds a flag for each part of a change.
+func (want *wanted) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&want.v4.Address, "ipv4-address", "", "new IPv4 address, without prefix length")
 	flags.StringVar(&want.v4.MachineNetwork, "ipv4-machine-network", "", "its machine network, CIDR")
 	flags.StringVar(&want.v4.Gateway, "ipv4-gateway", "", "its default gateway")
@@ -62,7 +67,22 @@ func newPlanCommand(w Wiring) *cobra.Command {
 	flags.StringVar(&want.v6.Gateway, "ipv6-gateway", "", "its default gateway")
 	flags.StringSliceVar(&want.spec.DNSServers, "dns-server", nil, "DNS server; repeat it, the order counts")
 	commandline.Range(flags, &want.vlan, "vlan-id", 0, 4094, "VLAN of the uplink, 1 to 4094; 0 removes it; omit it to keep the present one")
-	return cmd
+}
+
+// toSpec is the change that the flags ask for.
+func (want *wanted) toSpec() lcav1.IPConfigSpec {
+	spec := want.spec
+	if want.vlanSet {
+		vlan := int32(want.vlan)
+		spec.VLANID = &vlan
+	}
+	if want.v4.Address != "" {
+		spec.IPv4 = &want.v4
+	}
+	if want.v6.Address != "" {
+		spec.IPv6 = &want.v6
+	}
+	return spec
 }
 
 // makePreview works out what the flags ask for or, when they name no address, the prepared request.
@@ -71,13 +91,7 @@ func makePreview(ctx context.Context, w Wiring, want wanted) (change.Preview, er
 	if err != nil {
 		return change.Preview{}, err
 	}
-	proposal := change.Proposal{Spec: want.spec}
-	if want.v4.Address != "" {
-		proposal.Spec.IPv4 = &want.v4
-	}
-	if want.v6.Address != "" {
-		proposal.Spec.IPv6 = &want.v6
-	}
+	proposal := change.Proposal{Spec: want.toSpec()}
 	if proposal.Spec.IPv4 == nil && proposal.Spec.IPv6 == nil {
 		prepared, err := ipconfig.ReadRequest(node.Files)
 		if errors.Is(err, ipconfig.ErrNoRequest) {

@@ -54,8 +54,8 @@ kubectl and oc run this program as "kubectl lca" and "oc lca" when it is in the 
 	set := cmd.PersistentFlags()
 	set.StringVar(&w.kubeconfig, "kubeconfig", "", "kubeconfig file (default: as kubectl)")
 	set.StringVar(&w.kubeContext, "context", "", "context of the kubeconfig (default: its current one)")
-	cmd.AddCommand(w.newStatusCommand(), w.newPlanCommand(), w.newChangeCommand(), w.newRollbackCommand(), w.newCommitCommand(),
-		w.newLogsCommand(), w.newMustGatherCommand())
+	cmd.AddCommand(w.newStatusCommand(), w.newPlanCommand(), w.newRehearseCommand(), w.newChangeCommand(), w.newRollbackCommand(),
+		w.newCommitCommand(), w.newLogsCommand(), w.newMustGatherCommand())
 	return cmd
 }
 

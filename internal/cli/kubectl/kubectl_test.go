@@ -261,6 +261,33 @@ func TestAPlanIsJudgedByTheServerAndChangesNothing(t *testing.T) {
 	require.Contains(t, out, "stage Config is not possible now")
 }
 
+func TestARehearsalIsRequestedAndItsReportAwaited(t *testing.T) {
+	for result, fails := range map[lcav1.RehearsalResult]bool{lcav1.RehearsalPassed: false, lcav1.RehearsalFailed: true} {
+		t.Run(string(result), func(t *testing.T) {
+			u := newUser(t)
+			u.story = []func(){func() {
+				ipc := &lcav1.IPConfig{}
+				require.NoError(t, u.api.Get(t.Context(), client.ObjectKey{Name: lcav1.IPConfigName}, ipc))
+				require.Equal(t, lcav1.StageIdle, ipc.Spec.Stage)
+				require.Equal(t, "198.51.100.20", ipc.Spec.IPv4.Address)
+				asked := ipc.Annotations[lcav1.RehearseAnnotation]
+				require.NotEmpty(t, asked)
+				u.report(func(s *lcav1.IPConfigStatus) {
+					s.Rehearsal = &lcav1.Rehearsal{Request: asked, Result: lcav1.RehearsalRunning}
+				})
+			}, func() {
+				now := metav1.NewTime(u.now)
+				u.report(func(s *lcav1.IPConfigStatus) {
+					s.Rehearsal.OperationID, s.Rehearsal.Result, s.Rehearsal.Finished = "20260102-030405-0001", result, &now
+				})
+			}}
+			_, err := u.run("rehearse", "--ipv4-address", "198.51.100.20", "--ipv4-machine-network", "198.51.100.0/24", "--ipv4-gateway", "198.51.100.1")
+			require.Equal(t, fails, err != nil, "%v", err)
+			require.Contains(t, u.out.String(), "Rehearsal  20260102-030405-0001: "+string(result))
+		})
+	}
+}
+
 func TestStatusForAPersonAndForAProgram(t *testing.T) {
 	u := newUser(t)
 	out, err := u.run("status")

@@ -66,7 +66,7 @@ type Reconciler struct {
 	// InstallCLI puts the agent's lca-cli on the node; nil leaves the node's own.
 	InstallCLI nodejob.Installer
 
-	preparing, returning, cleaning, fetching nodejob.Backoff
+	preparing, returning, cleaning, fetching, rehearsing nodejob.Backoff
 	// accepted is the operation that was accepted last since the start.
 	accepted string
 	// examined is when the cluster's health was observed last.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
@@ -34,6 +35,9 @@ func (r *Reconciler) publishChanges(ctx context.Context, before, after *lcav1.IP
 	known := before.Status.Conditions
 	if !r.publishedSomething {
 		known, r.publishedSomething = changedBefore(known, o.now.Add(-singleton.RepeatedFor)), true
+	}
+	if now := after.Status.Rehearsal; now != nil && now.Finished != nil && !equality.Semantic.DeepEqual(before.Status.Rehearsal, now) {
+		r.publishEvent(ctx, after, rehearsalEvent(*now, o.now))
 	}
 	for _, c := range status.Changed(known, after.Status.Conditions) {
 		r.publishEvent(ctx, after, conditionEvent(c))
@@ -78,6 +82,24 @@ func rollbackEvent(p ipconfig.Progress) status.Event {
 func awaitingHealth(missing *status.Blocked, now time.Time) status.Event {
 	return status.Event{Type: corev1.EventTypeWarning, Reason: "AwaitingHealth", Action: "ChangeStage",
 		Note: "The change is proved and not complete: " + missing.String(), At: now.Truncate(time.Minute)}
+}
+
+// rehearsalEvent says how a rehearsal has ended.
+func rehearsalEvent(r lcav1.Rehearsal, now time.Time) status.Event {
+	e := status.Event{Type: corev1.EventTypeNormal, Reason: "Rehearsal" + string(r.Result), Action: "Rehearse", At: now,
+		Note: fmt.Sprintf("Rehearsal %s: %s", r.OperationID, r.Result)}
+	if r.Finished != nil {
+		e.At = r.Finished.Time
+	}
+	if r.Message != "" {
+		e.Note += ": " + r.Message
+	}
+	for _, p := range r.Proofs {
+		if p.Result == lcav1.ProofFailed {
+			e.Type, e.Note = corev1.EventTypeWarning, e.Note+"; "+p.Name+": "+p.Message
+		}
+	}
+	return e
 }
 
 // imageNotCached is one event in ten minutes.

@@ -24,6 +24,9 @@ func (r *Reconciler) bringToIdle(ctx context.Context, ipc *lcav1.IPConfig, o obs
 		if err := r.prefetchImage(ctx, ipc, o); err != nil { // a convenience that blocks nothing
 			r.publishEvent(ctx, ipc, imageNotCached(r.recertImage(ipc), err.Error(), o.now))
 		}
+		if err := r.rehearseChange(ctx, ipc, o); err != nil {
+			return outcome{}, err
+		}
 		return outcome{state: state, message: o.idleMessage(), again: atRest}, nil
 	}
 	if blocked, err := r.nodeTaken(ctx, o); blocked != nil || err != nil {

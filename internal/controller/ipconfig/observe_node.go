@@ -108,6 +108,9 @@ type observation struct {
 	// holder has the node's lock, if that is none of the units above.
 	holder *host.Holder
 
+	// rehearsal is the report of the latest one; nil where there is none that can be read.
+	rehearsal *lcav1.Rehearsal
+
 	// The operation prepared on the node; nil when there is none, or none that can be read:
 	// unreadable then says why.
 	request    *ipconfig.Request
@@ -139,6 +142,7 @@ func (r *Reconciler) observeNode(ctx context.Context) (observation, error) {
 	o := observation{now: r.Now()}
 	for _, read := range []func(context.Context, *observation) error{
 		r.observeUnits, r.observeHolder, r.observeDeployments, r.observeWorkspace, r.observeOperation, r.observeExport,
+		r.observeRehearsal,
 	} {
 		if err := read(ctx, &o); err != nil {
 			return o, err

@@ -46,6 +46,9 @@ func projectStatus(ipc *lcav1.IPConfig, o observation, out outcome) lcav1.IPConf
 	if out.next != nil {
 		s.ValidNextStages = out.next
 	}
+	if o.rehearsal != nil {
+		s.Rehearsal = o.rehearsal
+	}
 	s.History = historyFor(s.History, o, out.state)
 	projectOperation(s, o, out)
 	if out.state == ipconfig.StateIdle {

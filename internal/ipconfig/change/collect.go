@@ -21,24 +21,36 @@ func (p *PrePivot) collectInputs(ctx context.Context) error {
 	if err := p.checkNode(ctx); err != nil {
 		return err
 	}
-	in, err := p.Cluster.Inputs(ctx, p.Request.PullSecretRefName)
+	config, err := writeRecertInputs(ctx, p.Cluster, p.Request, p.Files, p.Files)
 	if err != nil {
-		return fmt.Errorf("collect recert's inputs from the cluster: %w", err)
-	}
-	if err := p.writeSecrets(in); err != nil {
-		return err
-	}
-	config, err := renderRecert(p.Request, in, primaryAddress(p.Files, in.NodeAddresses))
-	if err != nil {
-		return err
-	}
-	if err := operation.WriteJSON(p.Files, host.RecertConfig, config); err != nil {
 		return err
 	}
 	if err := p.writeNetwork(ctx); err != nil {
 		return err
 	}
 	return p.recordForecast(ctx, config)
+}
+
+// PrepareRecert writes into a copy of this node what recert needs to make the change there.
+func PrepareRecert(ctx context.Context, n Ports, r ipconfig.Request, into host.Files) error {
+	_, err := writeRecertInputs(ctx, n.Cluster, r, n.Files, into)
+	return err
+}
+
+// writeRecertInputs writes recert's configuration, and the secrets that it names. node are the files of the system that runs.
+func writeRecertInputs(ctx context.Context, c Cluster, r ipconfig.Request, node, into host.Files) (recertConfig, error) {
+	in, err := c.Inputs(ctx, r.PullSecretRefName)
+	if err != nil {
+		return recertConfig{}, fmt.Errorf("collect recert's inputs from the cluster: %w", err)
+	}
+	if err := writeSecrets(into, in); err != nil {
+		return recertConfig{}, err
+	}
+	config, err := renderRecert(r, in, primaryAddress(node, in.NodeAddresses))
+	if err != nil {
+		return recertConfig{}, err
+	}
+	return config, operation.WriteJSON(into, host.RecertConfig, config)
 }
 
 // checkNode fails on what no retry mends.
@@ -58,16 +70,16 @@ func (p *PrePivot) checkNode(ctx context.Context) error {
 	return stateroot.Room{Files: p.Files, Disk: p.Trees}.Enough(ctx, p.stateroots())
 }
 
-func (p *PrePivot) writeSecrets(in Inputs) error {
+func writeSecrets(files host.Files, in Inputs) error {
 	for name, data := range in.Crypto {
-		if err := p.Files.Write(path.Join(ipconfig.CryptoDir, name), data, 0o600); err != nil {
+		if err := files.Write(path.Join(ipconfig.CryptoDir, name), data, 0o600); err != nil {
 			return fmt.Errorf("write %s: %w", name, err)
 		}
 	}
 	if len(in.PullSecret) == 0 {
 		return nil
 	}
-	if err := p.Files.Write(host.RecertPullSecret, in.PullSecret, 0o600); err != nil {
+	if err := files.Write(host.RecertPullSecret, in.PullSecret, 0o600); err != nil {
 		return fmt.Errorf("write %s: %w", host.RecertPullSecret, err)
 	}
 	return nil

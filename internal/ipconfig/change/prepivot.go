@@ -89,7 +89,7 @@ func (p *PrePivot) stateroots() stateroot.Pair { return p.Request.Pair() }
 func (p *PrePivot) newMirror() stateroot.Mirror {
 	return stateroot.Mirror{
 		Trees: p.Trees, Files: p.Files, Log: p.Log, Pair: p.stateroots(),
-		Skip: []string{"lib/lca/evidence", "lib/lca/ipc.json"},
+		Skip: []string{"lib/lca/evidence", "lib/lca/ipc.json", "lib/lca/rehearsal"},
 	}
 }
 

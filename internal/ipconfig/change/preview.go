@@ -50,6 +50,8 @@ type Preview struct {
 	Refusal string                 `json:"refusal,omitempty"`
 	// Probes are the user's questions, each with its target.
 	Probes []string `json:"probes,omitempty"`
+	// Request is what the node would be asked for.
+	Request ipconfig.Request `json:"-"`
 }
 
 // PreviewStep is one step as it would run.
@@ -96,6 +98,7 @@ func MakePreview(ctx context.Context, n Ports, proposal Proposal) (Preview, erro
 		DiskNeedBytes: f.Need.Bytes, DiskFreeBytes: f.Free.Bytes, DiskNeedInodes: f.Need.Inodes,
 		OutageFrom: ipconfig.StepQuiesce, OutageTo: ipconfig.StepWaitAPI, OutageSeconds: int64(LastOutage(n.Files).Seconds()),
 		AddressChanges: addressChanges(r, presentAddresses(n.Files)), Steps: allSteps(),
+		Request: r,
 	}
 	if renderErr == nil {
 		renderErr = p.addNetwork(ctx, n, r, uplink, want)

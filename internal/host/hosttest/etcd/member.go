@@ -31,6 +31,7 @@ var ErrHotCopy = errors.New("etcd data was copied while in use")
 
 // Member is the cluster's one etcd member.
 type Member struct {
+	copied CopiedControlPlane
 	*machine.Machine
 	// batch is how many edits one transaction takes.
 	batch int
