@@ -19,7 +19,7 @@ const apiPod = "/etc/kubernetes/manifests/kube-apiserver-pod.yaml"
 
 // TestARehearsalFindsWhatWouldFailTheChange has clusters that run, that pass the checks, and that would not come back after a change.
 func TestARehearsalFindsWhatWouldFailTheChange(t *testing.T) {
-	shared := newNode(t)
+	shared := newNode(t, wanted{})
 	for name, c := range map[string]struct {
 		damage func(*testing.T, *node)
 		proof  string
@@ -47,10 +47,10 @@ func TestARehearsalFindsWhatWouldFailTheChange(t *testing.T) {
 			rehearsal.ProofEtcd, lcav1.ProofNotProved, "of memory are available"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := newNode(t, shared)
+			n := newNode(t, wanted{shared: shared})
 			c.damage(t, n)
 			disk, keys := n.disk(t), n.keys(t)
-			report := n.rehearse(t)
+			report := n.rehearse(t, singleStack())
 			found := false
 			for _, p := range report.Proofs {
 				t.Logf("%s: %s: %s", p.Name, p.Result, p.Message)

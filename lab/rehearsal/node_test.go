@@ -48,8 +48,13 @@ type node struct {
 	log                             *slog.Logger
 }
 
-// newNode has a podman of its own. Tests of several nodes share one.
-func newNode(t *testing.T, shared ...*node) *node {
+// wanted is what a test wants of its node. Nodes may share the podman of another one.
+type wanted struct {
+	addresses []netip.Prefix
+	shared    *node
+}
+
+func newNode(t *testing.T, want wanted) *node {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("reason: starts etcd and kube-apiserver; run without -short")
@@ -69,9 +74,9 @@ func newNode(t *testing.T, shared ...*node) *node {
 			t.Skipf("reason: %s is not built; run make build controlplane", name)
 		}
 	}
-	n.provision(t, bin)
-	if len(shared) > 0 {
-		n.podman, n.namespace = shared[0].podman, shared[0].namespace
+	n.provision(t, bin, want.addresses)
+	if want.shared != nil {
+		n.podman, n.namespace = want.shared.podman, want.shared.namespace
 	} else {
 		n.installPodman(t, bin)
 	}
@@ -80,10 +85,10 @@ func newNode(t *testing.T, shared ...*node) *node {
 }
 
 // provision furnishes the disk. The static pods name an image that the test can load.
-func (n *node) provision(t *testing.T, bin string) {
+func (n *node) provision(t *testing.T, bin string, addresses []netip.Prefix) {
 	t.Helper()
 	p := cluster.Provisioning{Etc: filepath.Join(n.root, "etc"), Var: filepath.Join(n.root, "var"), OutDir: filepath.Join(n.root, "out"),
-		BinDir: bin, Agent: cluster.Nodelet}
+		BinDir: bin, Agent: cluster.Nodelet, Node: cluster.Site{Addresses: addresses}}
 	require.NoError(t, cluster.Provision(t.Context(), p))
 	for _, pod := range []string{"etcd-pod.yaml", "kube-apiserver-pod.yaml"} {
 		n.edit(t, "/etc/kubernetes/manifests/"+pod, func(text string) string {
@@ -166,7 +171,7 @@ func (n *node) startEtcd(t *testing.T) {
 // registeredNode is what the kubelet, which this node lacks, would have made.
 const registeredNode = `{"apiVersion":"v1","kind":"Node","metadata":{"name":"sno","uid":"6c9c3f2e-7f1c-4a6f-9d0a-2f8a4d4c1e11",` +
 	`"creationTimestamp":"2026-11-29T08:00:00Z"},"spec":{},"status":{"addresses":[{"type":"InternalIP","address":"192.0.2.10"},` +
-	`{"type":"Hostname","address":"sno"}]}}`
+	`{"type":"InternalIP","address":"2001:db8::10"},{"type":"Hostname","address":"sno"}]}}`
 
 // ports are the adapters of the node itself where a rehearsal works on the disk or on containers, and a simulated node's elsewhere.
 func (n *node) ports() rehearsal.Ports {
@@ -186,7 +191,7 @@ func (n *node) ports() rehearsal.Ports {
 type knownCluster struct{ change.Cluster }
 
 func (knownCluster) Inputs(context.Context, string) (change.Inputs, error) {
-	return change.Inputs{NodeAddresses: []netip.Addr{netip.MustParseAddr("192.0.2.10")}}, nil
+	return change.Inputs{NodeAddresses: []netip.Addr{netip.MustParseAddr("192.0.2.10"), netip.MustParseAddr("2001:db8::10")}}, nil
 }
 
 // copies are of this node's disk.
@@ -224,22 +229,36 @@ func (b below) Start(ctx context.Context, root string, c host.StaticContainer) e
 }
 
 // rehearse moves the node in a copy, and returns the report.
-func (n *node) rehearse(t *testing.T) lcav1.Rehearsal {
+func (n *node) rehearse(t *testing.T, to ipconfig.Request) lcav1.Rehearsal {
 	t.Helper()
 	ports := n.ports()
-	r := rehearsal.Request{OperationID: id, AddressChanges: []string{"192.0.2.10 -> 198.51.100.20"}, Checks: "1 of 1 passed",
-		Change: ipconfig.Request{OperationID: id, IPv4Address: "198.51.100.20", IPv4MachineNetwork: "198.51.100.0/24", IPv4Gateway: "198.51.100.1",
-			DNSServers: []string{"198.51.100.53"}}}
-	require.NoError(t, operation.WriteJSON(ports.Files, rehearsal.RequestFile, r))
+	requestRehearsal(t, ports, to)
 	require.NoError(t, rehearsal.Run(t.Context(), ports, operation.Instruments{Watch: func(e flow.Entry) {
 		if line := operation.Narrate(e); line != "" {
 			t.Log(line)
 		}
 	}}))
+	return readReport(t, ports)
+}
+
+func readReport(t *testing.T, ports rehearsal.Ports) lcav1.Rehearsal {
+	t.Helper()
 	report, found, err := rehearsal.ReadReport(ports.Files)
 	require.NoError(t, err)
 	require.True(t, found)
 	return report
+}
+
+// requestRehearsal stores the request of a rehearsal, as Prepare does once the checks have passed.
+func requestRehearsal(t *testing.T, ports rehearsal.Ports, to ipconfig.Request) {
+	t.Helper()
+	r := rehearsal.Request{OperationID: id, Checks: "1 of 1 passed", Change: to, AddressChanges: []string{"192.0.2.10 -> 198.51.100.20"}}
+	require.NoError(t, operation.WriteJSON(ports.Files, rehearsal.RequestFile, r))
+}
+
+func singleStack() ipconfig.Request {
+	return ipconfig.Request{OperationID: id, IPv4Address: "198.51.100.20", IPv4MachineNetwork: "198.51.100.0/24", IPv4Gateway: "198.51.100.1",
+		DNSServers: []string{"198.51.100.53"}}
 }
 
 // disk is every file of the node's configuration, by path.
@@ -293,9 +312,9 @@ func results(r lcav1.Rehearsal) map[string]lcav1.ProofResult {
 // TestARehearsalProvesTheControlPlane has the real etcd and kube-apiserver serve the new address with certificates for it, while the
 // node's own etcd runs.
 func TestARehearsalProvesTheControlPlane(t *testing.T) {
-	n := newNode(t)
+	n := newNode(t, wanted{})
 	disk, keys := n.disk(t), n.keys(t)
-	report := n.rehearse(t)
+	report := n.rehearse(t, singleStack())
 	for _, p := range report.Proofs {
 		t.Logf("%s: %s (%d s): %s", p.Name, p.Result, p.Seconds, p.Message)
 	}
@@ -307,4 +326,71 @@ func TestARehearsalProvesTheControlPlane(t *testing.T) {
 		rehearsal.ProofBoot: lcav1.ProofNotProved, rehearsal.ProofKubelet: lcav1.ProofNotProved, rehearsal.ProofWorkload: lcav1.ProofNotProved,
 	}, results(report))
 	n.requireUntouched(t, disk, keys)
+}
+
+// asked tells of the questions that a rehearsal asks its servers, before they are asked.
+type asked struct {
+	host.ControlPlaneCopies
+	tell func(host.Question)
+}
+
+func (a asked) Ask(ctx context.Context, q host.Question) (host.Reply, error) {
+	a.tell(q)
+	return a.ControlPlaneCopies.Ask(ctx, q)
+}
+
+// TestARehearsalThatIsStoppedLeavesNothing stops one while both servers run, as systemd does when another operation asks for the node.
+func TestARehearsalThatIsStoppedLeavesNothing(t *testing.T) {
+	n := newNode(t, wanted{})
+	disk, keys := n.disk(t), n.keys(t)
+	ports := n.ports()
+	requestRehearsal(t, ports, singleStack())
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	running := ""
+	ports.ControlPlane = asked{ControlPlaneCopies: ports.ControlPlane, tell: func(q host.Question) {
+		if strings.HasPrefix(q.Path, "/readyz") && running == "" {
+			out, err := exec.Command(n.podman, "ps", "--quiet").Output()
+			require.NoError(t, err)
+			running = string(out)
+			stop()
+		}
+	}}
+	require.Error(t, rehearsal.Run(ctx, ports, operation.Instruments{}))
+	require.Len(t, strings.Fields(running), 2, "both servers ran")
+	report := readReport(t, ports)
+	require.Equal(t, lcav1.RehearsalAborted, report.Result)
+	require.Contains(t, report.Message, "stopped from outside")
+	n.requireUntouched(t, disk, keys)
+}
+
+// TestWhatAKilledRehearsalHasLeftIsRemoved: containers and network of a program that was killed are gone after the next one's Remove.
+func TestWhatAKilledRehearsalHasLeftIsRemoved(t *testing.T) {
+	n := newNode(t, wanted{})
+	ports := n.ports()
+	require.NoError(t, ports.ControlPlane.Isolate(t.Context(), []netip.Prefix{netip.MustParsePrefix("198.51.100.20/24"), netip.MustParsePrefix("2001:db8::20/64")}))
+	require.NoError(t, exec.Command(n.podman, "run", "--detach", "--name", "lca-rehearsal-etcd", "--network", "ns:"+n.namespace, image).Run())
+	require.NoError(t, exec.Command(n.podman, "run", "--detach", "--name", "bystander", "--network", "none", image).Run())
+	require.NoError(t, n.ports().ControlPlane.Remove(t.Context()))
+	left, err := exec.Command(n.podman, "ps", "--format", "{{.Names}}").Output()
+	require.NoError(t, err)
+	require.Equal(t, "bystander\n", string(left))
+	require.NoFileExists(t, n.namespace)
+	require.NoError(t, n.ports().ControlPlane.Remove(t.Context()), "nothing is left to remove")
+}
+
+// TestBothFamiliesOfADualStackNodeAreProved: each address is asked, and the certificates are for both.
+func TestBothFamiliesOfADualStackNodeAreProved(t *testing.T) {
+	n := newNode(t, wanted{addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24"), netip.MustParsePrefix("2001:db8::10/64")}})
+	to := singleStack()
+	to.IPv6Address, to.IPv6MachineNetwork, to.IPv6Gateway = "2001:db8:77::20", "2001:db8:77::/64", "2001:db8:77::1"
+	report := n.rehearse(t, to)
+	for _, p := range report.Proofs {
+		t.Logf("%s: %s: %s", p.Name, p.Result, p.Message)
+		if p.Name == rehearsal.ProofEtcd || p.Name == rehearsal.ProofAPI {
+			require.Contains(t, p.Message, "https://198.51.100.20:")
+			require.Contains(t, p.Message, "https://[2001:db8:77::20]:")
+		}
+	}
+	require.Equal(t, lcav1.RehearsalPassed, report.Result)
 }
