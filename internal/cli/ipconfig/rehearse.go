@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,9 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/rehearsal"
 )
+
+// lookAgain is how long a rehearsal tries to get the node: who only looks at the lock has it for a moment.
+const lookAgain = time.Second
 
 func newRehearseCommand(w Wiring) *cobra.Command {
 	var format string
@@ -59,7 +63,7 @@ func rehearseHere(ctx context.Context, w Wiring) error {
 	if err != nil {
 		return err
 	}
-	w.LockTimeout = 1 // one try
+	w.LockTimeout = lookAgain
 	kind := rehearsal.Kind(node)
 	err = w.RunHere(ctx, kind.Holder(node.Files), "ip-config rehearse", func(ctx context.Context) error {
 		return rehearsal.Run(ctx, node, with)
