@@ -328,14 +328,14 @@ func TestARehearsalProvesTheControlPlane(t *testing.T) {
 	n.requireUntouched(t, disk, keys)
 }
 
-// asked tells of the questions that a rehearsal asks its servers, before they are asked.
+// asked shows a test each question that a rehearsal has for its servers, before it is asked.
 type asked struct {
 	host.ControlPlaneCopies
-	tell func(host.Question)
+	before func(host.Question)
 }
 
 func (a asked) Ask(ctx context.Context, q host.Question) (host.Reply, error) {
-	a.tell(q)
+	a.before(q)
 	return a.ControlPlaneCopies.Ask(ctx, q)
 }
 
@@ -348,7 +348,7 @@ func TestARehearsalThatIsStoppedLeavesNothing(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	running := ""
-	ports.ControlPlane = asked{ControlPlaneCopies: ports.ControlPlane, tell: func(q host.Question) {
+	ports.ControlPlane = asked{ControlPlaneCopies: ports.ControlPlane, before: func(q host.Question) {
 		if strings.HasPrefix(q.Path, "/readyz") && running == "" {
 			out, err := exec.Command(n.podman, "ps", "--quiet").Output()
 			require.NoError(t, err)
