@@ -24,6 +24,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/dnsmasq"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/files"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host/grub"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host/systemd"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
@@ -127,7 +128,7 @@ func (c *labCluster) changeAddress(to cluster.Site) {
 	c.must("cp", "-a", c.at("var"), stateroot)
 	onNode, units := files.New(c.root), systemd.New(systemd.Options{Root: c.root})
 	before := change.PrePivot{Files: onNode, Resolver: dnsmasq.New(onNode), Foreign: units, Deployments: listed{all: []host.Deployment{booted, target}},
-		Log: slog.New(slog.NewTextHandler(c.t.Output(), nil)), Request: request, Auto: ipconfig.AutoRollback{MonitorEnabled: true}}
+		OneTimeBoot: grub.New(onNode, nil), Log: slog.New(slog.NewTextHandler(c.t.Output(), nil)), Request: request, Auto: ipconfig.AutoRollback{MonitorEnabled: true}}
 	for _, step := range before.Plan().Steps {
 		if step.Name == ipconfig.StepFurnish || step.Name == ipconfig.StepUnits {
 			require.NoError(c.t, step.Do(c.t.Context()), step.Name)
