@@ -94,7 +94,7 @@ var sharedDocuments = map[string]string{
 	"description": "interfaces: [{name: uplink0, type: ethernet, state: up, description: to the switch}]",
 	"route":       "routes: {config: [{destination: 203.0.113.0/24, next-hop-interface: uplink0, next-hop-address: 192.0.2.1}]}",
 	"dns":         "dns-resolver: {config: {server: [192.0.2.53]}}",
-	"rule":        "route-rules: {config: [{ip-from: 192.0.2.0/24, route-table: 200, priority: 700}]}",
+	"rule":        "route-rules: {config: [{ip-from: 192.0.2.0/24, route-table: 200, priority: 700, iif: uplink0}]}",
 	"by MAC":      "interfaces: [{name: first, type: ethernet, state: up, identifier: mac-address, mac-address: '" + uplinkMAC + "', mtu: 1400}]",
 }
 
