@@ -82,16 +82,16 @@ func (o *observer) describeVXLAN(v *netlink.Vxlan) *netstate.VXLAN {
 	return out
 }
 
-// vlanFlags are what the kernel does with the frames of a VLAN.
+// vlanFlags are what the kernel does with the frames of a VLAN. It tells nothing of them where none is set.
 func vlanFlags(out *netstate.VLAN, v *netlink.Vlan) {
 	on := func(flag *bool) bool { return flag != nil && *flag }
-	out.ReorderHeaders, out.LooseBinding = v.ReorderHdr, v.LooseBinding
+	out.ReorderHeaders, out.LooseBinding = new(on(v.ReorderHdr)), new(on(v.LooseBinding))
 	switch {
 	case on(v.Gvrp):
 		out.RegistrationProtocol = "gvrp"
 	case on(v.Mvrp):
 		out.RegistrationProtocol = "mvrp"
-	case v.Gvrp != nil:
+	default:
 		out.RegistrationProtocol = "none"
 	}
 }

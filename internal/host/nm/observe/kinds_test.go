@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 
 	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
@@ -93,4 +94,23 @@ func TestPortVLANLeavesTheDefaultOut(t *testing.T) {
 	require.Equal(t, &netstate.PortVLAN{Mode: "access", Tag: new(7)}, portVLAN(port, new(1)))
 	port.add(1, false)
 	require.Equal(t, "trunk", portVLAN(port, new(1)).Mode, "in the default VLAN with a tag on purpose")
+}
+
+// The kernel tells the flags of a VLAN where one is set; without any they are off, and not unknown.
+func TestFlagsOfAVLAN(t *testing.T) {
+	for name, c := range map[string]struct {
+		flags        netlink.Vlan
+		reorder      bool
+		registration string
+	}{
+		"none":    {netlink.Vlan{}, false, "none"},
+		"reorder": {netlink.Vlan{ReorderHdr: new(true), Gvrp: new(false), Mvrp: new(false), LooseBinding: new(false)}, true, "none"},
+		"mvrp":    {netlink.Vlan{ReorderHdr: new(false), Gvrp: new(false), Mvrp: new(true), LooseBinding: new(false)}, false, "mvrp"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got netstate.VLAN
+			vlanFlags(&got, &c.flags)
+			require.Equal(t, netstate.VLAN{ReorderHeaders: &c.reorder, LooseBinding: new(false), RegistrationProtocol: c.registration}, got)
+		})
+	}
 }
