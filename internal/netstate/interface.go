@@ -30,6 +30,7 @@ const (
 	TypeMACVTAP      = "mac-vtap"
 	TypeVXLAN        = "vxlan"
 	TypeMACSec       = "macsec"
+	TypeIPVLAN       = "ipvlan"
 	TypeLoopback     = "loopback"
 	TypeUnknown      = "unknown"
 )
@@ -81,6 +82,7 @@ type Interface struct {
 	VRF      *VRF      `json:"vrf,omitempty"`
 	VXLAN    *VXLAN    `json:"vxlan,omitempty"`
 	MACSec   *MACSec   `json:"macsec,omitempty"`
+	IPVLAN   *IPVLAN   `json:"ipvlan,omitempty"`
 	OVSDB    *OVSDB    `json:"ovs-db,omitempty"`
 
 	// HasCarrier is what an observer knows of a link that hears its other end. No document says it.
@@ -96,7 +98,6 @@ type Interface struct {
 	HSR        *Opaque `json:"hsr,omitempty" support:"no"`
 	Infiniband *Opaque `json:"infiniband,omitempty" support:"no"`
 	IPSec      *Opaque `json:"libreswan,omitempty" support:"no"`
-	IPVLAN     *Opaque `json:"ipvlan,omitempty" support:"no"`
 	PCIAddress *Opaque `json:"pci-address,omitempty" support:"no"`
 }
 

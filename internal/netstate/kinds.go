@@ -170,6 +170,14 @@ type MACSec struct {
 	Offload    string `json:"offload,omitempty"`
 }
 
+// IPVLAN is a link with addresses of its own and the MAC address of its base.
+type IPVLAN struct {
+	BaseIface string `json:"base-iface,omitempty"`
+	Mode      string `json:"mode,omitempty"`
+	Private   *bool  `json:"private,omitempty"`
+	VEPA      *bool  `json:"vepa,omitempty"`
+}
+
 // VRF is a routing domain: its ports route by the table.
 type VRF struct {
 	Ports        []string `json:"port,omitzero" alias:"ports"`

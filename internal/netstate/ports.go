@@ -94,6 +94,8 @@ func (i Interface) Base() string {
 		return i.VXLAN.BaseIface
 	case i.MACSec != nil:
 		return i.MACSec.BaseIface
+	case i.IPVLAN != nil:
+		return i.IPVLAN.BaseIface
 	}
 	return ""
 }

@@ -16,7 +16,7 @@ func TestRefusalsOfKinds(t *testing.T) {
 	rule := func(rest string) string { return "route-rules: {config: [{" + rest + "}]}" }
 	route := func(rest string) string { return "routes: {config: [{destination: 198.51.100.0/24, " + rest + "}]}" }
 	for text, want := range map[string]string{
-		iface("ipvlan", "mtu: 1500"):                                                   `interfaces[x].type: "ipvlan" is not a type that can be configured`,
+		iface("xfrm", "mtu: 1500"):                                                     `interfaces[x].type: "xfrm" is not a type that can be configured`,
 		"interfaces: [{name: all, type: dummy}]":                                       "reserved by the kernel",
 		iface("ethernet", "identifier: serial"):                                        `interfaces[x].identifier: "serial" is none of name, mac-address`,
 		iface("ethernet", "identifier: mac-address"):                                   "interfaces[x].mac-address: is missing",
@@ -47,6 +47,8 @@ func TestRefusalsOfKinds(t *testing.T) {
 		iface("hsr", "hsr: {port1: a}"):                                                "use a bond",
 		iface("infiniband", "infiniband: {mode: datagram}"):                            "interfaces[x].infiniband: no such card was there",
 		iface("ethernet", "dispatch: {post-activation: x}"):                            "interfaces[x].dispatch: is a program that runs as root",
+		iface("ipvlan", "ipvlan: {mode: l4}"):                                          `interfaces[x].ipvlan.mode: "l4" is none of l2, l3, l3s`,
+		iface("ipvlan", "ipvlan: {private: true, vepa: true}"):                         "interfaces[x].ipvlan: private and vepa exclude one another",
 		iface("macsec", "macsec: {port: 65535}"):                                       "interfaces[x].macsec.port: 65535 is outside 0-65534",
 		iface("mac-vtap", "mac-vtap: {mode: vepa, promiscuous: false}"):                "mac-vtap.promiscuous: can be switched off in mode passthru only",
 		iface("ethernet", "ethtool: {fec: {auto: true}}"):                              "interfaces[x].ethtool.fec: is part of nmstate, and this product does not support it",

@@ -34,6 +34,12 @@ func (v *validator) checkKinds(i Interface) {
 	if i.VXLAN != nil {
 		v.checkVXLAN(i, *i.VXLAN)
 	}
+	if l := i.IPVLAN; l != nil {
+		v.checkBase(i, "ipvlan.base-iface", l.BaseIface)
+		if v.at = i.keyPath("ipvlan"); isTrue(l.Private) && isTrue(l.VEPA) {
+			v.addProblem("private and vepa exclude one another")
+		}
+	}
 	if i.MACSec != nil {
 		v.checkMACSec(i, *i.MACSec)
 	}

@@ -279,7 +279,7 @@ func inActivationOrder(all []touched, s *profile.Snapshot) []touched {
 			return 1
 		case profile.TypeVeth:
 			return 2 // makes the card that may have a profile of its own
-		case profile.TypeVLAN, profile.TypeMACVLAN, profile.TypeVXLAN, profile.TypeMACSec:
+		case profile.TypeVLAN, profile.TypeMACVLAN, profile.TypeVXLAN, profile.TypeMACSec, profile.TypeIPVLAN:
 			return 4
 		}
 		return 3

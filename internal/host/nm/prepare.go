@@ -35,7 +35,7 @@ func (t *transaction) preparePlan(ctx context.Context) error {
 func (t *transaction) computeChanges(ctx context.Context) error {
 	p, err := t.makePlan()
 	if err == nil && !p.Light() && !p.Switches() && !t.changesUnreadDevice(p) && !affectsUnnamed(t.want) {
-		return t.acceptPlan(p)
+		return t.acceptPlan(ctx, p)
 	}
 	// Devices of Open vSwitch share names, so that NetworkManager finds them in its whole list alone.
 	if t.snap, err = t.c.readSnapshot(ctx); err != nil {
@@ -55,13 +55,16 @@ func (t *transaction) computeChanges(ctx context.Context) error {
 			return err
 		}
 	}
-	return t.acceptPlan(p)
+	return t.acceptPlan(ctx, p)
 }
 
 // acceptPlan takes a plan that this node can carry out.
-func (t *transaction) acceptPlan(p *plan.Plan) error {
+func (t *transaction) acceptPlan(ctx context.Context, p *plan.Plan) error {
 	t.changes, t.bare, t.global, t.node = p.Changes, p.Bare, p.Global, p.Node
 	if err := t.n.nodeWide().Able(t.node); err != nil {
+		return err
+	}
+	if err := t.c.knowsTypes(ctx, t.changes); err != nil {
 		return err
 	}
 	if err := t.n.findFiles(t.want); err != nil {

@@ -263,6 +263,32 @@ func checkKind(iface, kind string) error {
 	return nil
 }
 
+// knowsTypes refuses types of links that the NetworkManager of the node is too old for.
+func (c *client) knowsTypes(ctx context.Context, changes []*plan.Change) error {
+	for _, change := range changes {
+		since := keys.Since(change.After.Kind())
+		if since == 0 || change.Action != plan.ActUp {
+			continue
+		}
+		p, err := c.readProperties(ctx, pathManager, ifaceManager)
+		if err != nil {
+			return fmt.Errorf("read the version of NetworkManager: %w", err)
+		}
+		version := profile.Get[string](p, "Version")
+		if !isSince(version, since) {
+			return fmt.Errorf("interface %s: type %s needs NetworkManager 1.%d, and this node has %s", change.Iface, change.After.Kind(), since, version)
+		}
+	}
+	return nil
+}
+
+// isSince says that a version such as 1.52.1 is 1.minor or later.
+func isSince(version string, minor int) bool {
+	var major, have int
+	_, err := fmt.Sscanf(version, "%d.%d", &major, &have)
+	return err == nil && (major > 1 || major == 1 && have >= minor)
+}
+
 // capabilityOVS is NetworkManager's number of its Open vSwitch plug-in (NMCapability).
 const capabilityOVS = 2
 

@@ -27,3 +27,11 @@ func TestUnable(t *testing.T) {
 		require.NoError(t, (&unable{patience: 10 * time.Second}).checkFollowed(follows, now))
 	}
 }
+
+func TestVersionsAreCompared(t *testing.T) {
+	for version, want := range map[string]bool{
+		"1.52.0": true, "1.51.2": true, "1.50.9": false, "1.42.4": false, "1.54.3-2.el9": true, "2.0": true, "": false, "unknown": false,
+	} {
+		require.Equal(t, want, isSince(version, 51), version)
+	}
+}

@@ -16,6 +16,7 @@ const (
 	vrf          = "vrf"
 	vxlan        = "vxlan"
 	macSec       = "macsec"
+	ipVLAN       = "ipvlan"
 )
 
 // Settings of NetworkManager that are not called like the type.
@@ -33,7 +34,7 @@ const mptcpWithoutRoute = 8
 
 // links are the keys of an interface, without its families and its part of bridges.
 func links() []Row {
-	return slices.Concat(anyLink(), cards(), ethtool(), vlans(), bonds(), macVLANs(macVLAN), macVLANs(macVTAP), vxlans(), macSecs(),
+	return slices.Concat(anyLink(), cards(), ethtool(), vlans(), bonds(), macVLANs(macVLAN), macVLANs(macVTAP), vxlans(), macSecs(), ipVLANs(),
 		authentications(), otherLinks(), refused())
 }
 
@@ -231,6 +232,21 @@ func macSecs() []Row {
 	return []Row{
 		{Path: "interfaces[].macsec", Kinds: []string{macSec}},
 		base, made("encrypt", Kernel, Flag, true), cak, ckn, port, validation, made("send-sci", Kernel, Flag, true), offload,
+	}
+}
+
+func ipVLANs() []Row {
+	made := func(key, name string, form Form, unset any) Row {
+		return Row{Path: "interfaces[].ipvlan." + key, Witness: Kernel, Property: Property{
+			Setting: ipVLAN, Name: name, Form: form, Unset: unset, Fixed: Made,
+		}}
+	}
+	mode := made("mode", "mode", Number, uint32(0))
+	mode.Words = []string{"l2", "l3", "l3s"}
+	mode.Property.Values = map[string]any{"l2": uint32(1), "l3": uint32(2), "l3s": uint32(3)}
+	return []Row{
+		{Path: "interfaces[].ipvlan", Kinds: []string{ipVLAN}},
+		made("base-iface", "parent", Text, ""), mode, made("private", "private", Flag, false), made("vepa", "vepa", Flag, false),
 	}
 }
 

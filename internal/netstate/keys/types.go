@@ -11,6 +11,8 @@ type Type struct {
 	Profile string
 	// Module is the kernel's module that makes such links, and the name by which it knows them; empty for links that are not made.
 	Module string
+	// Since is the minor version of NetworkManager 1 that knows the type; 0 for all that are supported.
+	Since int
 	// Needs are the keys without which none is made.
 	Needs []string
 	// Initial are properties of every new profile of the type, where NetworkManager's default is not nmstate's.
@@ -82,7 +84,11 @@ var types = []Type{
 		Name: "loopback", Support: Partly, Note: "addresses, routes and the MTU; it cannot be down", Profile: "loopback",
 		Initial: []Initial{{"ipv4", "method", "auto"}, {"ipv6", "method", "auto"}},
 	},
-	{Name: "ipvlan", Support: No}, {Name: "infiniband", Support: No, Note: noInfiniband}, {Name: "hsr", Support: No, Note: noRing},
+	{
+		Name: ipVLAN, Support: Full, Note: "NetworkManager 1.51 or later", Profile: ipVLAN, Module: ipVLAN, Since: 51,
+		Needs: []string{"ipvlan.base-iface"}, Initial: []Initial{{ipVLAN, "mode", uint32(2)}}, // nmstate's default, l3
+	},
+	{Name: "infiniband", Support: No, Note: noInfiniband}, {Name: "hsr", Support: No, Note: noRing},
 	{Name: "ipsec", Support: No, Note: noIPsec}, {Name: "xfrm", Support: No}, {Name: "tun", Support: Read},
 }
 
@@ -116,4 +122,13 @@ func Module(profile string) string {
 		return ""
 	}
 	return types[n].Module
+}
+
+// Since is the minor version of NetworkManager 1 that knows a type of profiles; 0 for all that are supported.
+func Since(profile string) int {
+	n := slices.IndexFunc(types, func(t Type) bool { return t.Profile == profile })
+	if n < 0 {
+		return 0
+	}
+	return types[n].Since
 }

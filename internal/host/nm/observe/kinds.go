@@ -39,6 +39,11 @@ func (o *observer) byKind(i *netstate.Interface, l netlink.Link) {
 		i.MACVTAP = o.describeMACVLAN(&v.Macvlan)
 	case *netlink.Vxlan:
 		i.VXLAN = o.describeVXLAN(v)
+	case *netlink.IPVlan:
+		i.IPVLAN = &netstate.IPVLAN{
+			BaseIface: o.k.NameOf(a.ParentIndex), Mode: ipVLANModes[v.Mode],
+			Private: new(v.Flag == netlink.IPVLAN_FLAG_PRIVATE), VEPA: new(v.Flag == netlink.IPVLAN_FLAG_VEPA),
+		}
 	case *netlink.GenericLink:
 		if i.Type == netstate.TypeMACSec {
 			i.MACSec = kernel.ReadMACSec(a.Index)
@@ -56,6 +61,9 @@ func (o *observer) byKind(i *netstate.Interface, l netlink.Link) {
 		}
 	}
 }
+
+// ipVLANModes are nmstate's words.
+var ipVLANModes = map[netlink.IPVlanMode]string{netlink.IPVLAN_MODE_L2: "l2", netlink.IPVLAN_MODE_L3: "l3", netlink.IPVLAN_MODE_L3S: "l3s"}
 
 // macVLANModes are nmstate's words.
 var macVLANModes = map[netlink.MacvlanMode]string{

@@ -47,7 +47,7 @@ func (s Settings) setFromKeyfile(section, key, value string) {
 		}
 		s.Set(section, key, value)
 	case "connection.id", "connection.uuid", "connection.interface-name", "connection.master", "connection.slave-type",
-		"ipv4.method", "ipv6.method", "vlan.parent", "macvlan.parent", "macsec.parent", "veth.peer":
+		"ipv4.method", "ipv6.method", "vlan.parent", "macvlan.parent", "macsec.parent", "ipvlan.parent", "veth.peer":
 		s.Set(section, key, value)
 	case "connection.autoconnect", "ipv4.may-fail", "ipv6.may-fail":
 		s.Set(section, key, value == "true" || value == "1")

@@ -22,6 +22,7 @@ const (
 	TypeMACVLAN      = "macvlan"
 	TypeVRF          = "vrf"
 	TypeVXLAN        = "vxlan"
+	TypeIPVLAN       = "ipvlan"
 	TypeMACSec       = "macsec"
 	TypeLoopback     = "loopback"
 	TypeOVSInterface = "ovs-interface"
@@ -118,7 +119,7 @@ func (s Settings) Iface() string { return Value[string](s, "connection", "interf
 // Base is the interface that a link stands on; empty for none. A profile may also name the profile of that interface.
 func (s Settings) Base() string {
 	switch kind := s.Kind(); kind {
-	case TypeVLAN, TypeMACVLAN, TypeVXLAN, TypeMACSec:
+	case TypeVLAN, TypeMACVLAN, TypeVXLAN, TypeMACSec, TypeIPVLAN:
 		return Value[string](s, kind, "parent")
 	}
 	return ""
