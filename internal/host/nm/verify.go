@@ -276,7 +276,8 @@ func (c *client) knowsTypes(ctx context.Context, changes []*plan.Change) error {
 		}
 		version := profile.Get[string](p, "Version")
 		if !isSince(version, since) {
-			return fmt.Errorf("interface %s: type %s needs NetworkManager 1.%d, and this node has %s", change.Iface, change.After.Kind(), since, version)
+			return fmt.Errorf("interface %s: type %s needs NetworkManager 1.%d, and this node has %s",
+				change.Iface, change.After.Kind(), since, version)
 		}
 	}
 	return nil

@@ -34,8 +34,8 @@ const mptcpWithoutRoute = 8
 
 // links are the keys of an interface, without its families and its part of bridges.
 func links() []Row {
-	return slices.Concat(anyLink(), cards(), ethtool(), vlans(), bonds(), macVLANs(macVLAN), macVLANs(macVTAP), vxlans(), macSecs(), ipVLANs(),
-		authentications(), otherLinks(), refused())
+	return slices.Concat(anyLink(), cards(), ethtool(), vlans(), bonds(), macVLANs(macVLAN), macVLANs(macVTAP), vxlans(), macSecs(),
+		ipVLANs(), authentications(), otherLinks(), refused())
 }
 
 // anyLink are the keys that all links have.

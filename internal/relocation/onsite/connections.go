@@ -52,7 +52,7 @@ func (p *Reconfiguration) applyConnections(ctx context.Context) error {
 	return p.proveConnections(ctx, c)
 }
 
-// connectionsDir is where NetworkManager reads connections that stay. Below an overlay in memory that is the folder which the overlay shows.
+// connectionsDir is where NetworkManager reads connections that stay: of an overlay in memory, the folder below it.
 func (p *Reconfiguration) connectionsDir() (string, error) {
 	dir, endsWithBoot, err := host.FindConnectionsDir(p.Files)
 	if endsWithBoot {

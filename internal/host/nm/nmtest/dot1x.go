@@ -35,7 +35,9 @@ func (n *Node) ServeDot1X(link string) Authenticator {
 	n.must(err)
 	dir := n.t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	out := Authenticator{CA: at("ca.crt"), Cert: at("client.crt"), Key: at("client.key"), Identity: "node.example.org", Password: "open-sesame"}
+	out := Authenticator{
+		CA: at("ca.crt"), Cert: at("client.crt"), Key: at("client.key"), Identity: "node.example.org", Password: "open-sesame",
+	}
 	ca := n.makeCertificate(out.CA, at("ca.key"), "authority", "", nil)
 	n.makeCertificate(at("server.crt"), at("server.key"), "switch.example.org", "", ca)
 	n.makeCertificate(out.Cert, out.Key, out.Identity, out.Password, ca)
