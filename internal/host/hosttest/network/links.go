@@ -257,7 +257,7 @@ func (r rootReader) Read(name string) ([]byte, error) {
 func (r rootReader) List(dir string) ([]string, error) {
 	at, err := r.links.Resolve(path.Join(r.root, dir), true)
 	if err != nil {
-		return nil, nil //nolint:nilerr // no folder has no files
+		return nil, nil // no folder has no files
 	}
 	return r.links.Disk.Children(at), nil
 }
