@@ -19,8 +19,8 @@ func TestVerdicts(t *testing.T) {
 		why  string
 	}{
 		"passed": {outcome{Outcome: "passed"}, passed, ""},
-		"passed by a refusal": {outcome{Outcome: "passed", Calls: refused(`{"interfaces": [{"name": "a", "type": "ethernet", "ethtool": {}}]}`)},
-			declared, "interfaces[].ethtool"},
+		"passed by a refusal": {outcome{Outcome: "passed", Calls: refused(`{"interfaces": [{"name": "a", "type": "ethernet", "dispatch": {}}]}`)},
+			declared, "interfaces[].dispatch"},
 		"a type": {outcome{Outcome: "failed", Calls: refused(`{"interfaces": [{"name": "a", "type": "hsr"}]}`)}, declared, "type hsr"},
 		"a table": {outcome{Outcome: "failed", Calls: refused(
 			`{"routes": {"config": [{"destination": "192.0.2.0/24", "next-hop-interface": "a", "table-id": 255}]}}`,
