@@ -134,7 +134,9 @@ func (p *Preview) runChecks(proposal Proposal, f preflight.Facts) {
 }
 
 // renderNetwork is the network as it is to be, and what br-ex lies on now.
-func renderNetwork(ctx context.Context, sw host.Switch, r ipconfig.Request, now netstate.Document) (network.Uplink, netstate.Document, error) {
+func renderNetwork(
+	ctx context.Context, sw host.Switch, r ipconfig.Request, now netstate.Document,
+) (network.Uplink, netstate.Document, error) {
 	uplink, err := network.Find(ctx, sw, now)
 	if err != nil {
 		return uplink, netstate.Document{}, err

@@ -58,7 +58,9 @@ func (c Cancellation) Ask(ctx context.Context) error {
 	if err := c.Check(ctx); err != nil {
 		return err
 	}
-	pending := relocation.Pending{Action: relocation.PendingCancel, Cause: "a person asked for the factory's cluster", Asked: c.Clock.Now().UTC()}
+	pending := relocation.Pending{
+		Action: relocation.PendingCancel, Cause: "a person asked for the factory's cluster", Asked: c.Clock.Now().UTC(),
+	}
 	if err := operation.WriteJSON(c.Files, relocation.PendingFile, pending); err != nil {
 		return err
 	}
