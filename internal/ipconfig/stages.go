@@ -1,6 +1,10 @@
 package ipconfig
 
-import lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+import (
+	"slices"
+
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+)
 
 // State is the state of the one IPConfig of a cluster. Together with the stage table below it is the whole state machine.
 type State string
@@ -93,6 +97,22 @@ func (s State) WithRollback() State {
 		}
 	}
 	return s
+}
+
+// Failed says that a stage has failed, so that a person has to ask for another one.
+func (s State) Failed() bool {
+	switch s.WithRollback() {
+	case StateConfigFailed, StateFinishFailed, StateRollbackFailed:
+		return true
+	default:
+		return false
+	}
+}
+
+// Ends says that the state is left without a request: work is under way or retried.
+func (s State) Ends() bool {
+	i := slices.IndexFunc(Stages(), func(row Stage) bool { return row.State == s })
+	return i >= 0 && Stages()[i].Ends
 }
 
 // ValidNext is what spec.stage may be changed to in a state.

@@ -12,6 +12,7 @@ require (
 	github.com/stretchr/testify v1.12.1
 	github.com/yuin/gopher-lua v1.1.2
 	k8s.io/apimachinery v0.35.4
+	sigs.k8s.io/cli-utils v0.37.2
 )
 
 require (

@@ -100,6 +100,7 @@ type IPConfig struct {
 	Spec IPConfigSpec `json:"spec"`
 
 	// Status is what the agent observes and does.
+	// +kubebuilder:default:={"observedGeneration":-1}
 	// +optional
 	Status IPConfigStatus `json:"status,omitempty"`
 }

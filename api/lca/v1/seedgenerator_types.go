@@ -122,6 +122,7 @@ type SeedGenerator struct {
 	Spec SeedGeneratorSpec `json:"spec"`
 
 	// Status is what the agent observes and does.
+	// +kubebuilder:default:={"observedGeneration":-1}
 	// +optional
 	Status SeedGeneratorStatus `json:"status,omitempty"`
 }

@@ -35,6 +35,7 @@ type SeedGenerator struct {
 	Spec lcav1.SeedGeneratorSpec `json:"spec"`
 
 	// Status is what the agent observes and does.
+	// +kubebuilder:default:={"observedGeneration":-1}
 	// +optional
 	Status lcav1.SeedGeneratorStatus `json:"status,omitempty"`
 }

@@ -291,6 +291,7 @@ type IPPool struct {
 	// +optional
 	Spec IPPoolSpec `json:"spec,omitempty"`
 	// Status is what the controller observes.
+	// +kubebuilder:default:={"observedGeneration":-1}
 	// +optional
 	Status IPPoolStatus `json:"status,omitempty"`
 }

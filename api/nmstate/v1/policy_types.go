@@ -329,6 +329,7 @@ type NodeNetworkConfigurationPolicy struct {
 	// +optional
 	Spec NodeNetworkConfigurationPolicySpec `json:"spec,omitempty"`
 	// Status is how far it is rolled out.
+	// +kubebuilder:default:={"observedGeneration":-1}
 	// +optional
 	Status NodeNetworkConfigurationPolicyStatus `json:"status,omitempty"`
 }

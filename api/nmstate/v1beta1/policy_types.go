@@ -23,6 +23,7 @@ type NodeNetworkConfigurationPolicy struct {
 	// +optional
 	Spec nmstatev1.NodeNetworkConfigurationPolicySpec `json:"spec,omitempty"`
 	// Status is how far it is rolled out.
+	// +kubebuilder:default:={"observedGeneration":-1}
 	// +optional
 	Status nmstatev1.NodeNetworkConfigurationPolicyStatus `json:"status,omitempty"`
 }

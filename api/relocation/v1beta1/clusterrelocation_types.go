@@ -33,7 +33,8 @@ type ClusterRelocation struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   ClusterRelocationSpec   `json:"spec,omitempty"`
+	Spec ClusterRelocationSpec `json:"spec,omitempty"`
+	// +kubebuilder:default:={"observedGeneration":-1}
 	Status ClusterRelocationStatus `json:"status,omitempty"`
 }
 
@@ -107,6 +108,8 @@ type RegistryCert struct {
 
 // ClusterRelocationStatus is what became of it.
 type ClusterRelocationStatus struct {
+	// observedGeneration is the generation that the status is of; -1 before the operator has seen the object.
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// conditions are Ready, Reconciled, and one for each part.
 	// +listType=map
 	// +listMapKey=type

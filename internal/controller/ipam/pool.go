@@ -21,6 +21,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/cluster/kube/runtimeclient"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/requeue"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipam/kinds"
 )
@@ -275,8 +276,24 @@ func (r *Reconciler) poolStatus(o *metal3.IPPool, invalid error) metal3.IPPoolSt
 		c.Status = metav1.ConditionTrue
 	}
 	apimeta.SetStatusCondition(&status.Conditions, c)
+	status.Conditions = summarizePool(status.Conditions, c, r.Now())
 	r.Metrics.showPool(name, status, stats)
 	return status
+}
+
+// summarizePool repeats Ready for programs that know no kind. A pool that allocates nothing needs a person, but for one that is held
+// on purpose or goes away.
+func summarizePool(items []metav1.Condition, ready metav1.Condition, now time.Time) []metav1.Condition {
+	l := status.NewConditions(items, ready.ObservedGeneration, now)
+	switch {
+	case ready.Status == metav1.ConditionTrue:
+		l.Summarize(status.Settled, "", "")
+	case ready.Reason == metal3.ReasonDeleting || ready.Reason == metal3.ReasonPaused:
+		l.Summarize(status.Reconciling, ready.Reason, ready.Message)
+	default:
+		l.Summarize(status.Stalled, ready.Reason, ready.Message)
+	}
+	return l.Items
 }
 
 // poolReason says in a word and a sentence what state a pool is in, and whether it is open for claims.

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -292,10 +293,15 @@ func (w *world) reason(name, reason string) string {
 func (w *world) poolReason(name, reason string) string {
 	w.t.Helper()
 	p := &metal3.IPPool{}
+	var ready *metav1.Condition
 	w.eventually(func() bool {
-		return w.get(name, p) == nil && len(p.Status.Conditions) == 1 && p.Status.Conditions[0].Reason == reason
+		if w.get(name, p) != nil {
+			return false
+		}
+		ready = apimeta.FindStatusCondition(p.Status.Conditions, metal3.ConditionReady)
+		return ready != nil && ready.Reason == reason
 	}, "IPPool %s says %s", name, reason)
-	return p.Status.Conditions[0].Message
+	return ready.Message
 }
 
 // delete deletes an object and waits until it is gone.

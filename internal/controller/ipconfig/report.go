@@ -126,8 +126,22 @@ func conditionsFor(before []metav1.Condition, ipc *lcav1.IPConfig, o observation
 	if out.invalid != "" {
 		l.Set(declinedType, metav1.ConditionFalse, lcav1.ReasonInvalidTransition, invalidMessage(out))
 	}
-	showObserved(l, ipc.Generation, o, out.state)
+	summarize(l, out)
+	showObserved(l, o, out.state)
 	return l.Items
+}
+
+// summarize repeats the newest condition for programs that know no kind.
+func summarize(l *status.Conditions, out outcome) {
+	last := l.Items[len(l.Items)-1]
+	switch {
+	case out.invalid != "", out.state.Failed():
+		l.Summarize(status.Stalled, last.Reason, last.Message)
+	case out.state.Ends():
+		l.Summarize(status.Reconciling, last.Reason, last.Message)
+	default:
+		l.Summarize(status.Settled, "", "")
+	}
 }
 
 // invalidMessage says what may be requested instead, and what becomes of the stage that was accepted.
@@ -220,11 +234,11 @@ func orDefault(message, usual string) string {
 }
 
 // showObserved reports what part of the observation failed, where no stage's condition reports it, and that it succeeds again.
-func showObserved(l *status.Conditions, generation int64, o observation, state ipconfig.State) {
+func showObserved(l *status.Conditions, o observation, state ipconfig.State) {
 	switch {
 	case o.unobserved == nil && meta.FindStatusCondition(l.Items, lcav1.ConditionNodeObserved) != nil:
-		singleton.SetObserved(l, generation, o.now, "")
+		singleton.SetObserved(l, "")
 	case o.unobserved != nil && (state == ipconfig.StateIdle || state == ipconfig.StateNew):
-		singleton.SetObserved(l, generation, o.now, strings.TrimPrefix(o.unobserved.Message, msgStabilizing))
+		singleton.SetObserved(l, strings.TrimPrefix(o.unobserved.Message, msgStabilizing))
 	}
 }

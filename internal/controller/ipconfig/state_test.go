@@ -1,6 +1,7 @@
 package ipconfig
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
@@ -177,4 +179,35 @@ func TestAStepIsShownWhileItsFlowIsWhatGoesOn(t *testing.T) {
 		p := ipconfig.Project(flow.Fold("op", []flow.Entry{{Flow: c.latest, Kind: flow.KindIntent, Step: "s", Title: "Do it", Index: 2, Total: 3}}))
 		require.Equal(t, c.shown, stepOf(p, c.state) != nil, "%s in %s", c.latest, c.state)
 	}
+}
+
+// TestEveryStateIsSummedUp for programs that know no kind: what is under way, what needs a person, and what is done.
+func TestEveryStateIsSummedUp(t *testing.T) {
+	stalled := []ipconfig.State{ipconfig.StateConfigFailed, ipconfig.StateFinishFailed, ipconfig.StateFinishFailedNoRollback,
+		ipconfig.StateRollbackFailed, ipconfig.StateRollbackFailedNoRollback}
+	settled := []ipconfig.State{ipconfig.StateIdle, ipconfig.StateConfigured, ipconfig.StateConfiguredNoRollback, ipconfig.StateRolledBack}
+	for _, row := range ipconfig.Stages() {
+		ipc := &lcav1.IPConfig{}
+		ipc.Spec.Stage = lcav1.StageConfig
+		before := []metav1.Condition{cond(status.ConditionStalled, yes, "Earlier"), cond(status.ConditionReconciling, yes, "Earlier")}
+		got := conditionsFor(before, ipc, on("rhcos"), outcome{state: row.State, message: "why"})
+		var summary []string
+		for _, c := range got {
+			if c.Type == status.ConditionReconciling || c.Type == status.ConditionStalled {
+				require.Equal(t, yes, c.Status)
+				summary = append(summary, c.Type)
+			}
+		}
+		switch {
+		case slices.Contains(stalled, row.State):
+			require.Equal(t, []string{status.ConditionStalled}, summary, row.State)
+		case slices.Contains(settled, row.State):
+			require.Empty(t, summary, row.State)
+		default:
+			require.Equal(t, []string{status.ConditionReconciling}, summary, row.State)
+		}
+		require.NotContains(t, summary, got[len(got)-1].Type, "the end of the list shows the operation")
+	}
+	refused := conditionsFor(nil, &lcav1.IPConfig{}, on("rhcos"), outcome{state: ipconfig.StateIdle, invalid: lcav1.StageRollback})
+	require.Equal(t, status.ConditionStalled, refused[0].Type)
 }

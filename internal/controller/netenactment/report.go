@@ -142,7 +142,7 @@ func projectStatus(before nmstatev1beta1.NodeNetworkConfigurationEnactmentStatus
 	if j.state == condition.Pending {
 		set = condition.SetPending(before.Conditions, j.reason, status.Clip(j.message), now.Time)
 	}
-	if !condition.Same(before.Conditions, set) {
+	if set = condition.Summarize(set, now.Time); !condition.Same(before.Conditions, set) {
 		after.Conditions = set
 	}
 	if v.committed != nil && v.isCurrent() {

@@ -253,12 +253,13 @@ func (r *Reconciler) reportStatus(
 		accepted.Status, accepted.Reason, accepted.Message = metav1.ConditionFalse, nmstatev1.ReasonMachineConfigRefused, "Error: "+refused
 	}
 	after := policy.DeepCopy()
-	after.Status.Conditions = condition.Put(policy.Status.Conditions, accepted, r.Now())
-	after.Status.MachineConfigs = names
+	after.Status.Conditions = condition.Summarize(condition.Put(policy.Status.Conditions, accepted, r.Now()), r.Now())
+	after.Status.MachineConfigs, after.Status.ObservedGeneration = names, policy.Generation
 	if len(names) == 0 {
 		after.Status.MachineConfigs = nil
 	}
 	if condition.Same(policy.Status.Conditions, after.Status.Conditions) &&
+		policy.Status.ObservedGeneration == after.Status.ObservedGeneration &&
 		slices.Equal(policy.Status.MachineConfigs, after.Status.MachineConfigs) {
 		return nil
 	}

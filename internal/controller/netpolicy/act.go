@@ -66,7 +66,8 @@ func (r *Reconciler) abortNode(
 	e *v1beta1.NodeNetworkConfigurationEnactment,
 ) error {
 	after := e.DeepCopy()
-	after.Status.Conditions = condition.SetEnactment(e.Status.Conditions, condition.Aborted, condition.MessageAborted, r.Now())
+	after.Status.Conditions = condition.Summarize(
+		condition.SetEnactment(e.Status.Conditions, condition.Aborted, condition.MessageAborted, r.Now()), r.Now())
 	patch := client.MergeFromWithOptions(e.DeepCopy(), client.MergeFromWithOptimisticLock{})
 	if err := r.Client.Status().Patch(ctx, after, patch); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("abort policy %s on node %s: %w", policy.Name, e.Labels[nmstatev1.NodeLabel], err)

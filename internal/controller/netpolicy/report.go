@@ -98,6 +98,9 @@ func (r *Reconciler) projectStatus(
 		conflicting.Message = summarizeConflicts(conflicts)
 	}
 	s.Conditions = condition.Put(s.Conditions, conflicting, now)
+	if d.Phase != nmstatev1.PhaseStandby {
+		s.Conditions = condition.Summarize(s.Conditions, now)
+	}
 	s.Conflicts = conflicts
 	c := d.Counts
 	start := startTime(policy, d, now)

@@ -127,7 +127,7 @@ func (r *Reconciler) revertOriginals(ctx context.Context, o *v1beta1.ClusterRelo
 // publishStatus writes the status where it says something new.
 func (r *Reconciler) publishStatus(ctx context.Context, o *v1beta1.ClusterRelocation, report *report) error {
 	after := o.DeepCopy()
-	after.Status.Conditions = report.conditions.Items
+	after.Status.Conditions, after.Status.ObservedGeneration = report.conditions.Items, o.Generation
 	slices.SortFunc(after.Status.Conditions, func(a, b metav1.Condition) int { return strings.Compare(a.Type, b.Type) })
 	if slices.EqualFunc(o.Status.Conditions, after.Status.Conditions, sameCondition) {
 		return nil

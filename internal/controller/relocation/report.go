@@ -30,6 +30,7 @@ const (
 type report struct {
 	conditions *status.Conditions
 	open       []string // parts that are not in place, with their reasons
+	stuck      bool     // one of them does not come into place by waiting
 }
 
 func newReport(o *v1beta1.ClusterRelocation, now time.Time) *report {
@@ -44,6 +45,7 @@ func (r *report) addProblems(problems []siteconfig.Problem) {
 	}
 	r.conditions.Set(v1beta1.ConditionReady, metav1.ConditionFalse, reasonInvalid, strings.Join(all, "; "))
 	r.conditions.Set(v1beta1.ConditionReconciled, metav1.ConditionFalse, reasonInvalid, "nothing is changed until the object is valid")
+	r.conditions.Summarize(status.Stalled, reasonInvalid, strings.Join(all, "; "))
 }
 
 // addPart says what became of one part.
@@ -59,6 +61,7 @@ func (r *report) addPart(p reconcile.Part, out reconcile.Outcome, err error) {
 	case len(out.Drifted) > 0:
 		reason, message = reasonDrift, "changed by somebody else and set again: "+strings.Join(out.Drifted, ", ")
 	}
+	r.stuck = r.stuck || reason == reasonFailed || reason == reasonAttention
 	if s == metav1.ConditionFalse {
 		r.open = append(r.open, fmt.Sprintf("%s: %s", p.Condition, message))
 	}
@@ -69,9 +72,16 @@ func (r *report) addPart(p reconcile.Part, out reconcile.Outcome, err error) {
 func (r *report) summarizeParts(c siteconfig.SiteConfig) {
 	r.conditions.Set(v1beta1.ConditionReady, metav1.ConditionTrue, reasonValid, "the object can be carried out")
 	if len(r.open) > 0 {
-		r.conditions.Set(v1beta1.ConditionReconciled, metav1.ConditionFalse, reasonFailed, strings.Join(r.open, "; "))
+		message := strings.Join(r.open, "; ")
+		r.conditions.Set(v1beta1.ConditionReconciled, metav1.ConditionFalse, reasonFailed, message)
+		if r.stuck {
+			r.conditions.Summarize(status.Stalled, reasonFailed, message)
+		} else {
+			r.conditions.Summarize(status.Reconciling, reasonWaiting, message)
+		}
 		return
 	}
+	r.conditions.Summarize(status.Settled, "", "")
 	message := "everything is in place"
 	if c.Dnsmasq != nil && c.Dnsmasq.Enabled {
 		message += "; addInternalDNSEntries: the node's own DNS server answers for the domain after a change of its address (IPConfig)" +

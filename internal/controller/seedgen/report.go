@@ -44,6 +44,7 @@ func projectStatus(sg *lcav1.SeedGenerator, o observation, out outcome) lcav1.Se
 		l.Set(lcav1.ConditionSeedGenInProgress, metav1.ConditionTrue, lcav1.ReasonInProgress,
 			fmt.Sprintf("Waiting until generation %s of a deleted SeedGenerator has ended (phase %s)",
 				o.record.OperationID, o.record.Phase))
+		l.Summarize(status.Reconciling, lcav1.ReasonInProgress, l.Message(lcav1.ConditionSeedGenInProgress))
 		s.Conditions = l.Items
 		return *s
 	}
@@ -183,7 +184,7 @@ func conditionsFor(
 	const yes, no = metav1.ConditionTrue, metav1.ConditionFalse
 	l := status.NewConditions(slices.Clone(before), generation, o.now)
 	if meta.FindStatusCondition(l.Items, lcav1.ConditionNodeObserved) != nil {
-		singleton.SetObserved(l, generation, o.now, "")
+		singleton.SetObserved(l, "")
 	}
 	if o.record != nil {
 		setHub(l, o.record)
@@ -202,18 +203,36 @@ func conditionsFor(
 		l.Drop(lcav1.ConditionSeedGenCompleted)
 		l.Set(lcav1.ConditionSeedGenInProgress, yes, lcav1.ReasonInProgress, message)
 	}
+	summarize(l, p, message)
 	slices.SortStableFunc(l.Items, func(a, b metav1.Condition) int { return rankCondition(a) - rankCondition(b) })
 	return l.Items
+}
+
+// summarize repeats it for programs that know no kind. A hub that did not take the cluster back needs a person.
+func summarize(l *status.Conditions, p lcav1.SeedGeneratorPhase, message string) {
+	hub := meta.FindStatusCondition(l.Items, lcav1.ConditionHubDetached)
+	switch {
+	case p == lcav1.SeedFailed:
+		l.Summarize(status.Stalled, lcav1.ReasonFailed, message)
+	case !hasEnded(p):
+		l.Summarize(status.Reconciling, lcav1.ReasonInProgress, message)
+	case hub != nil && hub.Reason == lcav1.ReasonNotReattached:
+		l.Summarize(status.Stalled, hub.Reason, hub.Message)
+	default:
+		l.Summarize(status.Settled, "", "")
+	}
 }
 
 func rankCondition(c metav1.Condition) int {
 	switch c.Type {
 	case lcav1.ConditionNodeObserved:
 		return 0
-	case lcav1.ConditionHubDetached:
+	case status.ConditionReconciling, status.ConditionStalled:
 		return 1
+	case lcav1.ConditionHubDetached:
+		return 2
 	}
-	return 2
+	return 3
 }
 
 // setHub sets HubDetached.

@@ -9,14 +9,12 @@ package singleton
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -119,8 +117,9 @@ func (k Kind[T, P]) ReportUnobserved(ctx context.Context, c client.Client, o P, 
 		return nil
 	}
 	before := o.DeepCopyObject().(P)
-	l := &status.Conditions{Items: *k.Conditions(o)}
-	SetObserved(l, o.GetGeneration(), now, status.OneLine(why.Error()))
+	l := status.KeepConditions(*k.Conditions(o), o.GetGeneration(), now)
+	SetObserved(l, status.OneLine(why.Error()))
+	l.Summarize(status.Reconciling, lcav1.ReasonNotObserved, msgNotObserved+status.OneLine(why.Error()))
 	*k.Conditions(o) = l.Items
 	if k.ObservedGeneration != nil {
 		*k.ObservedGeneration(o) = o.GetGeneration()
@@ -135,15 +134,11 @@ func (k Kind[T, P]) ReportUnobserved(ctx context.Context, c client.Client, o P, 
 }
 
 // SetObserved sets NodeObserved, False for a reason why it is not, at the beginning of the list: its end shows the operation.
-func SetObserved(l *status.Conditions, generation int64, now time.Time, why string) {
+func SetObserved(l *status.Conditions, why string) {
 	c := metav1.Condition{Type: lcav1.ConditionNodeObserved, Status: metav1.ConditionTrue, Reason: lcav1.ReasonObserved,
-		Message: msgObserved, ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(now.Truncate(time.Second))}
+		Message: msgObserved}
 	if why != "" {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, lcav1.ReasonNotObserved, status.Clip(msgNotObserved+why)
 	}
-	if was := meta.FindStatusCondition(l.Items, c.Type); was != nil && was.Status == c.Status {
-		c.LastTransitionTime = was.LastTransitionTime
-	}
-	l.Drop(c.Type)
-	l.Items = slices.Insert(l.Items, 0, c)
+	l.SetFirst(c)
 }

@@ -23,6 +23,11 @@ func NewConditions(items []metav1.Condition, generation int64, now time.Time) *C
 	for i := range items {
 		items[i].ObservedGeneration = generation
 	}
+	return KeepConditions(items, generation, now)
+}
+
+// KeepConditions takes conditions over, each with the generation that it was observed at.
+func KeepConditions(items []metav1.Condition, generation int64, now time.Time) *Conditions {
 	return &Conditions{Items: items, generation: generation, now: now}
 }
 
@@ -44,9 +49,11 @@ func (l *Conditions) Drop(kinds ...string) {
 	}
 }
 
-// DropReason removes every condition with the reason, except the one kept.
+// DropReason removes every condition with the reason, except the one kept and what sums up.
 func (l *Conditions) DropReason(reason, except string) {
-	l.Items = slices.DeleteFunc(l.Items, func(c metav1.Condition) bool { return c.Reason == reason && c.Type != except })
+	l.Items = slices.DeleteFunc(l.Items, func(c metav1.Condition) bool {
+		return c.Reason == reason && c.Type != except && !isSummary(c)
+	})
 }
 
 // Message is what the condition says; empty where there is none.
@@ -57,10 +64,13 @@ func (l *Conditions) Message(kind string) string {
 	return ""
 }
 
-// Changed lists the conditions whose status or reason is new. A new message alone is no change.
+// Changed lists the conditions whose status or reason is new, without those that sum up. A new message alone is no change.
 func Changed(before, after []metav1.Condition) []metav1.Condition {
 	var changed []metav1.Condition
 	for _, c := range after {
+		if isSummary(c) {
+			continue
+		}
 		if was := meta.FindStatusCondition(before, c.Type); was == nil || was.Status != c.Status || was.Reason != c.Reason {
 			changed = append(changed, c)
 		}
