@@ -28,11 +28,7 @@ func TestALinkWithoutAProfileIsRemoved(t *testing.T) {
 			if kind == "veth" {
 				n.IP("link", "set", "odd1", "up")
 			}
-			n.Until("NetworkManager has looked at the link", func() bool {
-				said := n.Log()[before:]
-				return strings.Contains(said, "device (odd0): state change: unavailable -> disconnected") ||
-					strings.Contains(said, "device (odd0): Activation: successful")
-			})
+			n.lookedAt("odd0", before)
 			n.IP("addr", "replace", "198.51.100.77/24", "dev", "odd0")
 			n.IP("route", "replace", "198.18.7.0/24", "via", "198.51.100.1", "dev", "odd0")
 			state := "absent"
@@ -54,13 +50,23 @@ func TestALinkWithoutAProfileIsRemoved(t *testing.T) {
 	}
 }
 
+// lookedAt waits until NetworkManager has decided about a link of another program, which it does by what the link has by then.
+func (n *testNode) lookedAt(link string, before int) {
+	n.t.Helper()
+	n.Until("NetworkManager has looked at "+link, func() bool {
+		said := n.Log()[before:]
+		return strings.Contains(said, "device ("+link+"): state change: unavailable -> disconnected") ||
+			strings.Contains(said, "device ("+link+"): Activation: successful")
+	})
+}
+
 // TestALinkWithoutAProfileWhenTheCallerDies: before the commit it is as it was, after it it goes.
 func TestALinkWithoutAProfileWhenTheCallerDies(t *testing.T) {
 	n := newNode(t)
 	n.IP("link", "add", "odd0", "type", "bridge")
-	n.IP("addr", "add", "198.51.100.77/24", "dev", "odd0")
 	n.IP("link", "set", "odd0", "up")
-	n.Until("NetworkManager knows the link", func() bool { return strings.Contains(n.Log(), "device (odd0): Activation: successful") })
+	n.lookedAt("odd0", 0)
+	n.IP("addr", "replace", "198.51.100.77/24", "dev", "odd0")
 	doc := "interfaces: [{name: odd0, type: linux-bridge, state: absent}, {name: uplink0, type: ethernet, mtu: 1400}]"
 	v := n.victim(doc, "proof")
 	require.NotContains(t, n.IP("link", "show", "odd0"), ",UP")

@@ -100,7 +100,8 @@ func (n *testNode) handMade(card, address string) {
 	require.NoError(n.t, err)
 	text := func(s string) dbus.Variant { return dbus.MakeVariant(s) }
 	settings := map[string]map[string]dbus.Variant{
-		"connection": {"id": text(card), "type": text("802-3-ethernet"), "interface-name": text(card)},
+		"connection": {"id": text(card), "type": text("802-3-ethernet"), "interface-name": text(card),
+			"autoconnect": dbus.MakeVariant(false)}, // a rollback keeps the profile, which would come up by itself again
 		"ipv4": {"method": text("manual"), "address-data": dbus.MakeVariant([]map[string]dbus.Variant{
 			{"address": text(ip), "prefix": dbus.MakeVariant(uint32(prefix))}})},
 	}

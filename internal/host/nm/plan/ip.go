@@ -119,8 +119,22 @@ func (p *Plan) setStatic(c *Change, iface string, ip *netstate.IP, f netstate.Fa
 		}
 		c.After.Set(sec, "method", method)
 	}
+	if sec == "ipv4" && c.Before != nil && staysBehind(c.Before.Settings.Dicts(sec, "address-data"), wanted) {
+		c.Fresh = true
+	}
 	setAddresses(c.After, sec, wanted)
 	return nil
+}
+
+// staysBehind says that the first address would come after one that stays: the kernel orders addresses of IPv4 by their age, and
+// other programs take the first for the node's own. In place NetworkManager adds it at the end.
+func staysBehind(have []map[string]dbus.Variant, wanted []netip.Prefix) bool {
+	if len(wanted) < 2 || len(have) == 0 || profile.SameAddress(have[0], wanted[0]) {
+		return false
+	}
+	return slices.ContainsFunc(have, func(h map[string]dbus.Variant) bool {
+		return slices.ContainsFunc(wanted[1:], func(w netip.Prefix) bool { return profile.SameAddress(h, w) })
+	})
 }
 
 // carrierNow is the interface as it is now, the one with addresses where two share the name.
