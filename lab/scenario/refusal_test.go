@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/preflight"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/drive"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/network"
 )
@@ -29,7 +28,7 @@ func TestAnAddressThatSomebodyHasIsRefused(t *testing.T) {
 	require.Equal(t, lcav1.PreflightFailed, check(ipc, "address-in-use").Result)
 	require.NotEmpty(t, check(ipc, "address-in-use").Hint)
 	for _, c := range ipc.Status.Preflight {
-		if c.Name != "address-in-use" && c.Name != preflight.CheckOneTimeBoot { // the lab's node has no boot loader
+		if c.Name != "address-in-use" && c.Name != "one-time-boot" { // the lab's node has no boot loader
 			require.NotEqual(t, lcav1.PreflightFailed, c.Result, "%s: %s", c.Name, c.Message)
 			t.Logf("%s: %s %s", c.Name, c.Result, c.Message)
 		}

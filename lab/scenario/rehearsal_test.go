@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/rehearsal"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/drive"
 	"github.com/lifecycle-agent/lifecycle-agent/lab/network"
 )
@@ -32,12 +31,12 @@ func TestARehearsalThenTheChange(t *testing.T) {
 		require.NotEqual(t, lcav1.ProofFailed, p.Result, "%s: %s", p.Name, p.Message)
 		results[p.Name] = p.Result
 	}
-	for _, name := range []string{rehearsal.ProofChecks, rehearsal.ProofCopy, rehearsal.ProofStore, rehearsal.ProofRecert} {
+	for _, name := range []string{"checks", "configuration", "etcd-copy", "recert"} {
 		require.Equal(t, lcav1.ProofProved, results[name], "%s: %s", name, text)
 	}
 	require.Equal(t, before, in(ctx, t, l, "sh", "-c", "ostree admin status; ls /sysroot/ostree/deploy; cat /etc/kubernetes/manifests/*"))
-	require.Empty(t, in(ctx, t, l, "sh", "-c", "ls -d "+rehearsal.Dir+" "+rehearsal.RequestFile+" 2>/dev/null || true"))
-	require.Contains(t, in(ctx, t, l, "sh", "-c", "systemctl show --property=LoadState,ActiveState "+rehearsal.Unit), "inactive")
+	require.Empty(t, in(ctx, t, l, "sh", "-c", "ls -d /var/lib/lca/rehearsal /var/lib/lca/ip-config-rehearsal.json /etc/tmpfiles.d/lca-rehearsal.conf 2>/dev/null || true"))
+	require.Contains(t, in(ctx, t, l, "sh", "-c", "systemctl show --property=LoadState,ActiveState lca-ipconfig-rehearsal.service"), "inactive")
 	require.True(t, drive.Look(ctx, l, home).API)
 
 	require.NoError(t, d.Patch(ctx, move()))
