@@ -79,6 +79,7 @@ routes:
 	require.True(t, n.onBridge("192.0.2.77/24"))
 	require.Contains(t, n.IP("route"), "default via 192.0.2.254 dev br-ex proto static metric 48")
 
-	wrong := document(t, "interfaces: [{name: br-ex, type: ovs-bridge, bridge: {port: [{name: eno9}]}}]")
-	require.ErrorContains(t, net.Apply(timeout(t), wrong, nil), "there is no such interface")
+	// A port that is only listed is made, as nmstate does; a card cannot be.
+	wrong := document(t, "interfaces: [{name: br-ex, type: ovs-bridge, bridge: {port: [{name: eno9}]}}, {name: eno9, type: ethernet, state: up}]")
+	require.ErrorContains(t, net.Apply(timeout(t), wrong, nil), "port eno9: there is no such network card")
 }
