@@ -111,8 +111,7 @@ func (s State) Failed() bool {
 
 // Ends says that the state is left without a request: work is under way or retried.
 func (s State) Ends() bool {
-	i := slices.IndexFunc(Stages(), func(row Stage) bool { return row.State == s })
-	return i >= 0 && Stages()[i].Ends
+	return slices.ContainsFunc(Stages(), func(row Stage) bool { return row.State == s && row.Ends })
 }
 
 // ValidNext is what spec.stage may be changed to in a state.

@@ -32,8 +32,3 @@ func ReadWaiting(files host.Files, id string) (w Waiting, found bool, err error)
 func WriteWaiting(files host.Files, old string, w Waiting) error {
 	return errors.Join(operation.WriteJSON(files, WaitingFile, w), operation.WriteJSON(files, host.InVar(old, WaitingFile), w))
 }
-
-// String is the end of a sentence about a change that was not proved.
-func (w Waiting) String() string {
-	return "; step " + w.Step + " was not done and waited for: " + w.Missing
-}

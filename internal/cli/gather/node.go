@@ -3,6 +3,7 @@ package gather
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -200,14 +201,15 @@ func (n Node) addNetwork(ctx context.Context, a *archive.Archive) error {
 		return err
 	}
 	var names []string
+	var unlisted error
 	for _, dir := range n.connectionDirs() {
-		var in []string
-		in, err = n.Files.List(dir)
+		in, err := n.Files.List(dir)
+		unlisted = errors.Join(unlisted, err)
 		for _, name := range in {
 			names = append(names, path.Join(dir, name))
 		}
 	}
-	if err := a.Add("network/connections.txt", []byte(strings.Join(names, "\n")), err); err != nil {
+	if err := a.Add("network/connections.txt", []byte(strings.Join(names, "\n")), unlisted); err != nil {
 		return err
 	}
 	for _, file := range settings {

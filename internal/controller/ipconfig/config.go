@@ -17,6 +17,7 @@ import (
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/change"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/network"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig/preflight"
+	"github.com/lifecycle-agent/lifecycle-agent/internal/netstate"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/operation"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/stateroot"
 )
@@ -109,7 +110,7 @@ func (r *Reconciler) handOverRequest(ctx context.Context, ipc *lcav1.IPConfig, o
 	request := requestOf(ipc, o)
 	want, err := network.Render(request, o.uplink)
 	if err != nil {
-		return failedOutcome("config validation failed: " + err.Error())
+		return refusedOutcome(checks, err)
 	}
 	pair := stateroot.Pair{Old: request.OldStateroot, New: request.NewStateroot}
 	if err := r.newSurveyor().Measure(ctx, ipc.Spec, pair, want, &facts); err != nil {
@@ -124,7 +125,7 @@ func (r *Reconciler) handOverRequest(ctx context.Context, ipc *lcav1.IPConfig, o
 		out.message = msgNotStarted + err.Error()
 		return out
 	}
-	out.again, out.plan = whileRunning, r.planOf(ipc, o, facts)
+	out.again, out.plan = whileRunning, r.planOf(ipc, o, facts, want)
 	return out
 }
 
@@ -147,15 +148,13 @@ func requestOf(ipc *lcav1.IPConfig, o observation) ipconfig.Request {
 }
 
 // planOf summarizes for people what lca-cli is going to do; lca-cli does not read it.
-func (r *Reconciler) planOf(ipc *lcav1.IPConfig, o observation, facts preflight.Facts) *lcav1.PlanSummary {
+func (r *Reconciler) planOf(ipc *lcav1.IPConfig, o observation, facts preflight.Facts, want netstate.Document) *lcav1.PlanSummary {
 	plan := &lcav1.PlanSummary{
 		Stateroot: ipconfig.StaterootName(ipc.Status.OperationID), DiskBytes: facts.Need.Bytes,
 		ExpectedOutageSeconds: int64(change.LastOutage(r.Node.Files).Seconds()),
 	}
-	if doc, err := network.Render(requestOf(ipc, o), o.uplink); err == nil {
-		if text, err := doc.Encode(); err == nil {
-			plan.NMState = string(text)
-		}
+	if text, err := want.Encode(); err == nil {
+		plan.NMState = string(text)
 	}
 	plan.UplinkExtras = o.current.Carry(ipc.Spec).Texts()
 	return plan
@@ -262,7 +261,7 @@ func (o observation) failureMessage() string {
 	case o.hasReturned() && o.lastResort:
 		return msgLastResort + o.request.NewStateroot + "; see " + ipconfig.LastResortLog + o.waitedFor()
 	case o.unproved != "":
-		return o.unproved + "; its logs are below " + host.InVar(o.request.NewStateroot, "/var/log/journal") + o.waitedFor()
+		return o.unproved + o.waitedFor() + "; its logs are below " + host.InVar(o.request.NewStateroot, "/var/log/journal")
 	case o.hasReturned():
 		return msgUncontrolled + host.InVar(o.request.NewStateroot, "/var/log/journal") + o.waitedFor()
 	}
@@ -270,12 +269,13 @@ func (o observation) failureMessage() string {
 		nodejob.HowItEnded(ipconfig.UnitPrePivot, o.units[ipconfig.UnitPrePivot], o.progress.PrePivot.Failure)
 }
 
-// waitedFor says what the new system last waited for, where it had to.
+// waitedFor says what the new system last waited for, unless its journal says that the step was done.
 func (o observation) waitedFor() string {
-	if o.waiting == nil {
+	post := o.progress.PostPivot
+	if o.waiting == nil || post.Begun && (post.Finished || post.Step != o.waiting.Step) {
 		return ""
 	}
-	return o.waiting.String()
+	return "; step " + o.waiting.Step + " waited for: " + o.waiting.Missing
 }
 
 // handOver gives the request to lca-cli. It is idempotent. The request is written last of the files and from then on is
@@ -287,7 +287,7 @@ func (r *Reconciler) handOver(ctx context.Context, ipc *lcav1.IPConfig, o observ
 	if err := r.exportObject(ipc); err != nil {
 		return err
 	}
-	request := ipconfig.BuildRequest(ipc.Status.OperationID, o.booted.Stateroot, ipc.Spec, o.current)
+	request := requestOf(ipc, o)
 	request.PullSecretRefName = ipc.Annotations[lcav1.RecertPullSecretAnnotation]
 	post := ipconfig.PostPivotConfig{RecertImage: r.recertImage(ipc)}
 	if err := ipconfig.WriteRequest(r.Node.Files, request, post, ipconfig.AutoRollbackFor(ipc)); err != nil {

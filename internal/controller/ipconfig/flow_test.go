@@ -211,7 +211,7 @@ func TestUnrequestedRollbacks(t *testing.T) {
 		want    string
 	}{
 		{"power came back on the old stateroot", nil, "Uncontrolled rollback: the node runs its former stateroot, and no program of the product chose it"},
-		{"power came back after a wait", nil, "; step wait-for-api was not done and waited for: etcd is unhealthy"},
+		{"power came back after a wait", nil, "; step wait-for-api waited for: etcd is unhealthy"},
 		{"last resort", nil, "Rollback by lca-last-resort.service: lca-cli is damaged or did not run in stateroot rhcos_ipc-"},
 		{"post-pivot failed", cause("automatic rollback: ip-config post-pivot failed: no DNS"), "automatic rollback: ip-config post-pivot failed: no DNS"},
 		{"watchdog", cause("Rollback due to LCA Init Monitor timeout, after 30m0s"), "Rollback due to LCA Init Monitor timeout, after 30m0s"},

@@ -136,6 +136,10 @@ func (s Surveyor) Measure(ctx context.Context, spec lcav1.IPConfigSpec, pair sta
 	if f.Claimed = heard.claimed; heard.unknown != "" {
 		f.Unknown[CheckAddressInUse] = heard.unknown
 	}
+	if len(want.Interfaces) == 0 {
+		f.Unknown[CheckLinks] = "the request is not one that could be carried out"
+		return nil
+	}
 	f.Links = s.Kernel.CheckKernel(want)
 	return nil
 }

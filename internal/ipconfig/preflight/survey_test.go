@@ -143,6 +143,14 @@ func TestABootLoaderThatStartsNothingOnceIsAWarning(t *testing.T) {
 	require.Equal(t, lcav1.PreflightPassed, named(t, surveyed(t, n, goodSpec()), preflight.CheckOneTimeBoot).Result)
 }
 
+// A network that cannot be rendered says nothing about the kernel.
+func TestLinksOfNoNetworkAreUnknown(t *testing.T) {
+	n, f := hosttest.NewNode(hosttest.Options{}), goodFacts()
+	surveyor(n).Look(t.Context(), "rhcos", &f)
+	require.NoError(t, surveyor(n).Measure(t.Context(), goodSpec(), pair, netstate.Document{}, &f))
+	require.Equal(t, lcav1.PreflightUnknown, named(t, preflight.Validate(goodSpec(), f), preflight.CheckLinks).Result)
+}
+
 func TestWhatTakesTimeIsUnknownBeforeItIsMeasured(t *testing.T) {
 	f := goodFacts()
 	surveyor(hosttest.NewNode(hosttest.Options{})).Look(t.Context(), "rhcos", &f)
