@@ -29,7 +29,7 @@ func FindConnectionsDir(files Reader) (dir string, endsWithBoot bool, err error)
 		return "", false, err
 	}
 	mounts, err := files.Read("/proc/self/mountinfo")
-	return dir, err == nil && isBelowMemory(string(mounts), dir), nil
+	return dir, err == nil && isBelowMemory(ParseMounts(string(mounts)), dir), nil
 }
 
 // readConnectionsDir reads the configuration. An administrator may have set the path ([keyfile] path=), so that
@@ -104,36 +104,16 @@ func readKeyfilePath(text string) (path string, set bool) {
 }
 
 // isBelowMemory says that a folder is on an overlay whose upper folder is in memory: what is written there is lost with the boot.
-func isBelowMemory(mountinfo, dir string) bool {
-	m := mountOf(mountinfo, dir)
-	if m.kind != "overlay" {
+func isBelowMemory(mounts []Mount, dir string) bool {
+	m := MountOf(mounts, dir)
+	if m.Kind != "overlay" {
 		return false
 	}
-	for option := range strings.SplitSeq(m.options, ",") {
+	for option := range strings.SplitSeq(m.Options, ",") {
 		if upper, ok := strings.CutPrefix(option, "upperdir="); ok {
-			kind := mountOf(mountinfo, upper).kind
+			kind := MountOf(mounts, upper).Kind
 			return kind == "tmpfs" || kind == "ramfs"
 		}
 	}
 	return false
-}
-
-type mount struct{ point, kind, options string }
-
-// mountOf is the mount that a path is on (proc_pid_mountinfo(5)). The last one of a mount point hides those before.
-func mountOf(mountinfo, path string) (at mount) {
-	for line := range strings.Lines(mountinfo) {
-		before, after, found := strings.Cut(line, " - ")
-		fields, of := strings.Fields(before), strings.Fields(after)
-		if !found || len(fields) < 5 || len(of) < 3 {
-			continue
-		}
-		point := fields[4]
-		if path == point || point == "/" || strings.HasPrefix(path, point+"/") {
-			if len(point) >= len(at.point) {
-				at = mount{point: point, kind: of[0], options: of[2]}
-			}
-		}
-	}
-	return at
 }

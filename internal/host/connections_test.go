@@ -69,6 +69,6 @@ const mounts = `21 1 8:1 / / rw,relatime shared:1 - xfs /dev/sda4 rw
 
 func TestAnOverlayInMemoryEndsWithTheBoot(t *testing.T) {
 	for dir, want := range map[string]bool{merged: true, NMConnections: false, "/mnt": false, "/run/NetworkManager/system-connections": false} {
-		require.Equal(t, want, isBelowMemory(mounts, dir), dir)
+		require.Equal(t, want, isBelowMemory(ParseMounts(mounts), dir), dir)
 	}
 }

@@ -31,10 +31,10 @@ func ReadContainerStorage(files host.Files) (ContainerStorage, error) {
 	if err != nil {
 		return ContainerStorage{}, fmt.Errorf("read the mount table: %w", err)
 	}
-	source, root := mountedAt(string(text), ContainerStorageDir)
-	s := ContainerStorage{Source: source, Own: strings.HasPrefix(path.Clean(root), host.DeployDir+"/")}
+	at, mounted := host.MountAt(host.ParseMounts(string(text)), ContainerStorageDir)
+	s := ContainerStorage{Source: at.Source, Own: strings.HasPrefix(path.Clean(at.Root), host.DeployDir+"/")}
 	unit, err := files.Read(storageUnit)
-	if err != nil || source == "" {
+	if err != nil || !mounted {
 		return s, nil //nolint:nilerr // a mount needs no unit
 	}
 	for line := range strings.Lines(string(unit)) {
@@ -43,17 +43,4 @@ func ReadContainerStorage(files host.Files) (ContainerStorage, error) {
 		}
 	}
 	return s, nil
-}
-
-// mountedAt returns the source of the mount at a place, and the folder of the file system that is mounted there; both empty
-// where the place is no mount. Format: proc_pid_mountinfo(5).
-func mountedAt(mounts, place string) (source, root string) {
-	for line := range strings.Lines(mounts) {
-		before, after, found := strings.Cut(strings.TrimSpace(line), " - ")
-		fields, rest := strings.Fields(before), strings.Fields(after)
-		if found && len(fields) > 4 && len(rest) > 1 && fields[4] == place {
-			source, root = rest[1], fields[3] // the last one hides those before
-		}
-	}
-	return source, root
 }

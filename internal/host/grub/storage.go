@@ -3,7 +3,10 @@ package grub
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
 // mounts is PID 1's view: lca-cli has mounts of its own, and the agent is in a container.
@@ -19,11 +22,13 @@ func (g *GRUB) checkStorage(dir string) error {
 	if err != nil {
 		return fmt.Errorf("find the device of %s: %w", dir, err)
 	}
-	kind, device := deviceOf(string(info), dir)
-	if !writable[kind] {
-		return fmt.Errorf("%s is on a file system of type %q, which GRUB cannot write to", dir, kind)
+	// An automount lies below the file system that it mounts.
+	all := slices.DeleteFunc(host.ParseMounts(string(info)), func(m host.Mount) bool { return m.Kind == "autofs" })
+	on := host.MountOf(all, dir)
+	if !writable[on.Kind] {
+		return fmt.Errorf("%s is on a file system of type %q, which GRUB cannot write to", dir, on.Kind)
 	}
-	block := path.Join("/sys/dev/block", device)
+	block := path.Join("/sys/dev/block", on.Device)
 	if _, err := g.files.Stat(path.Join(block, "md")); err == nil {
 		return fmt.Errorf("%s is on a software RAID, which GRUB cannot write to", dir)
 	}
@@ -33,25 +38,4 @@ func (g *GRUB) checkStorage(dir string) error {
 		return fmt.Errorf("%s is on a mapped device (%s), which GRUB cannot write to", dir, layer)
 	}
 	return nil
-}
-
-// deviceOf is the file system that a path is on, and its device's number (proc_pid_mountinfo(5)). The last mount of a mount point
-// hides those before.
-func deviceOf(mountinfo, file string) (kind, device string) {
-	longest := 0
-	for line := range strings.Lines(mountinfo) {
-		before, after, found := strings.Cut(line, " - ")
-		fields, of := strings.Fields(before), strings.Fields(after)
-		if !found || len(fields) < 5 || len(of) < 1 {
-			continue
-		}
-		point := fields[4]
-		if point != "/" && file != point && !strings.HasPrefix(file, point+"/") {
-			continue
-		}
-		if len(point) >= longest && of[0] != "autofs" {
-			longest, kind, device = len(point), of[0], fields[2]
-		}
-	}
-	return kind, device
 }

@@ -1,26 +1,20 @@
 package trees
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
 	"path"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 )
 
 // The booted stateroot's /var is mounted over itself below /sysroot, so From and To lie on two
 // mounts of one file system. Kernels before 5.18 clone no data between mounts. sameMount opens both
 // through one private clone of the mount (open_tree(2)), invisible to other processes.
-
-// mountInfo is a line of /proc/self/mountinfo (proc_pid_mountinfo(5)).
-type mountInfo struct {
-	id          uint64
-	root, point string
-}
 
 // sameMount returns both folders as seen through To's mount. ok is false where the kernel does not allow it; the copy
 // then proceeds without shared data.
@@ -59,40 +53,26 @@ func pathsInMount(src, dst int, from, to meta) (srcRel, dstRel, point string, er
 	}
 	srcPath, err1 := fdPath(src)
 	dstPath, err2 := fdPath(dst)
-	inSrc, err3 := relativePath(a.point, srcPath)
-	dstRel, err4 := relativePath(b.point, dstPath)
+	inSrc, err3 := relativePath(a.Point, srcPath)
+	dstRel, err4 := relativePath(b.Point, dstPath)
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return "", "", "", err
 	}
-	srcRel, err = relativePath(b.root, path.Join(a.root, inSrc))
-	return srcRel, dstRel, b.point, err
+	srcRel, err = relativePath(b.Root, path.Join(a.Root, inSrc))
+	return srcRel, dstRel, b.Point, err
 }
 
-func readMounts() (map[uint64]mountInfo, error) {
-	f, err := os.Open("/proc/self/mountinfo")
+func readMounts() (map[uint64]host.Mount, error) {
+	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	all := map[uint64]mountInfo{}
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		fields := strings.Fields(lines.Text())
-		if len(fields) < 5 {
-			continue
-		}
-		id, err := strconv.ParseUint(fields[0], 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("parse a mount's identity: %w", err)
-		}
-		all[id] = mountInfo{id: id, root: unescape(fields[3]), point: unescape(fields[4])}
+	all := map[uint64]host.Mount{}
+	for _, m := range host.ParseMounts(string(table)) {
+		all[m.ID] = m
 	}
-	return all, lines.Err()
+	return all, nil
 }
-
-var escapes = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
-
-func unescape(s string) string { return escapes.Replace(s) }
 
 func fdPath(fd int) (string, error) { return os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)) }
 
