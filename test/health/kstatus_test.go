@@ -38,8 +38,8 @@ func TestKstatusReadsTheSummary(t *testing.T) {
 		"not seen yet":       {-1, "", kstatus.InProgressStatus},
 		"an older spec seen": {1, "", kstatus.InProgressStatus},
 		"settled":            {2, "", kstatus.CurrentStatus},
-		"under way":          {2, condition.Reconciling, kstatus.InProgressStatus},
-		"failed":             {2, condition.Stalled, kstatus.FailedStatus},
+		"under way":          {2, lcav1.ConditionReconciling, kstatus.InProgressStatus},
+		"failed":             {2, lcav1.ConditionStalled, kstatus.FailedStatus},
 	} {
 		meta := metav1.ObjectMeta{Name: "one", Generation: 2}
 		idle := is(lcav1.ConditionIdle, no, lcav1.ReasonConfigurationInProgress, "m")

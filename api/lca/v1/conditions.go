@@ -30,6 +30,17 @@ const (
 	ConditionNodeObserved = "NodeObserved"
 )
 
+// Types of the conditions that sum an object of any kind up, for programs that know none: Flux, Helm and others judge by them (kstatus
+// of sigs.k8s.io/cli-utils). Each is there while it is True, at the beginning of the list. Where neither is, and
+// status.observedGeneration is the object's generation, what was asked for is done.
+const (
+	// ConditionReconciling is True while the object changes, or waits for something that comes by itself.
+	ConditionReconciling = "Reconciling"
+
+	// ConditionStalled is True where it has failed, or waits for a person.
+	ConditionStalled = "Stalled"
+)
+
 // Reasons used in conditions.
 const (
 	// ReasonIdle goes with Idle=True.

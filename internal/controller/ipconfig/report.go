@@ -126,13 +126,13 @@ func conditionsFor(before []metav1.Condition, ipc *lcav1.IPConfig, o observation
 	if out.invalid != "" {
 		l.Set(declinedType, metav1.ConditionFalse, lcav1.ReasonInvalidTransition, invalidMessage(out))
 	}
-	summarize(l, out)
+	summarizeState(l, out)
 	showObserved(l, o, out.state)
 	return l.Items
 }
 
-// summarize repeats the newest condition for programs that know no kind.
-func summarize(l *status.Conditions, out outcome) {
+// summarizeState repeats the newest condition for programs that know no kind.
+func summarizeState(l *status.Conditions, out outcome) {
 	last := l.Items[len(l.Items)-1]
 	switch {
 	case out.invalid != "", out.state.Failed():

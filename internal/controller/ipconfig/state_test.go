@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/flow"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/ipconfig"
@@ -189,25 +188,37 @@ func TestEveryStateIsSummedUp(t *testing.T) {
 	for _, row := range ipconfig.Stages() {
 		ipc := &lcav1.IPConfig{}
 		ipc.Spec.Stage = lcav1.StageConfig
-		before := []metav1.Condition{cond(status.ConditionStalled, yes, "Earlier"), cond(status.ConditionReconciling, yes, "Earlier")}
+		before := []metav1.Condition{cond(lcav1.ConditionStalled, yes, "Earlier"), cond(lcav1.ConditionReconciling, yes, "Earlier")}
 		got := conditionsFor(before, ipc, on("rhcos"), outcome{state: row.State, message: "why"})
 		var summary []string
 		for _, c := range got {
-			if c.Type == status.ConditionReconciling || c.Type == status.ConditionStalled {
+			if c.Type == lcav1.ConditionReconciling || c.Type == lcav1.ConditionStalled {
 				require.Equal(t, yes, c.Status)
 				summary = append(summary, c.Type)
 			}
 		}
 		switch {
 		case slices.Contains(stalled, row.State):
-			require.Equal(t, []string{status.ConditionStalled}, summary, row.State)
+			require.Equal(t, []string{lcav1.ConditionStalled}, summary, row.State)
 		case slices.Contains(settled, row.State):
 			require.Empty(t, summary, row.State)
 		default:
-			require.Equal(t, []string{status.ConditionReconciling}, summary, row.State)
+			require.Equal(t, []string{lcav1.ConditionReconciling}, summary, row.State)
 		}
 		require.NotContains(t, summary, got[len(got)-1].Type, "the end of the list shows the operation")
 	}
 	refused := conditionsFor(nil, &lcav1.IPConfig{}, on("rhcos"), outcome{state: ipconfig.StateIdle, invalid: lcav1.StageRollback})
-	require.Equal(t, status.ConditionStalled, refused[0].Type)
+	require.Equal(t, lcav1.ConditionStalled, refused[0].Type)
+}
+
+// TestWhatWasWaitedForIsSaidUntilTheStepIsDone: the record of a wait stays when the step is done.
+func TestWhatWasWaitedForIsSaidUntilTheStepIsDone(t *testing.T) {
+	o := on("rhcos", func(o *observation) { o.waiting = &ipconfig.Waiting{Step: ipconfig.StepWaitAPI, Missing: "etcd is unhealthy"} })
+	const said = "; step wait-for-api waited for: etcd is unhealthy"
+	require.Equal(t, said, o.waitedFor(), "the new system's journal is not known")
+	o.progress.PostPivot = flow.FlowProgress{Begun: true, Step: ipconfig.StepWaitAPI}
+	require.Equal(t, said, o.waitedFor())
+	o.progress.PostPivot.Step = ipconfig.StepRunProbes
+	require.Empty(t, o.waitedFor())
+	require.Empty(t, on("rhcos").waitedFor())
 }

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
-	"github.com/lifecycle-agent/lifecycle-agent/internal/controller/internal/status"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/host"
 	"github.com/lifecycle-agent/lifecycle-agent/internal/seed"
 )
@@ -384,10 +383,10 @@ func TestANodeThatCannotBeReadIsReportedInStatus(t *testing.T) {
 	observed := condition(sg, lcav1.ConditionNodeObserved)
 	require.Equal(t, metav1.ConditionFalse, observed.Status)
 	require.Contains(t, observed.Message, "read boot id")
-	require.Equal(t, lcav1.ReasonNotObserved, condition(sg, status.ConditionReconciling).Reason)
+	require.Equal(t, lcav1.ReasonNotObserved, condition(sg, lcav1.ConditionReconciling).Reason)
 	ofGeneration := func(s lcav1.SeedGeneratorStatus) lcav1.SeedGeneratorStatus {
 		s.Conditions = slices.DeleteFunc(slices.Clone(s.Conditions), func(c metav1.Condition) bool {
-			return c.Type == lcav1.ConditionNodeObserved || c.Type == status.ConditionReconciling
+			return c.Type == lcav1.ConditionNodeObserved || c.Type == lcav1.ConditionReconciling
 		})
 		return s
 	}

@@ -203,13 +203,13 @@ func conditionsFor(
 		l.Drop(lcav1.ConditionSeedGenCompleted)
 		l.Set(lcav1.ConditionSeedGenInProgress, yes, lcav1.ReasonInProgress, message)
 	}
-	summarize(l, p, message)
+	summarizePhase(l, p, message)
 	slices.SortStableFunc(l.Items, func(a, b metav1.Condition) int { return rankCondition(a) - rankCondition(b) })
 	return l.Items
 }
 
-// summarize repeats it for programs that know no kind. A hub that did not take the cluster back needs a person.
-func summarize(l *status.Conditions, p lcav1.SeedGeneratorPhase, message string) {
+// summarizePhase repeats it for programs that know no kind. A hub that did not take the cluster back needs a person.
+func summarizePhase(l *status.Conditions, p lcav1.SeedGeneratorPhase, message string) {
 	hub := meta.FindStatusCondition(l.Items, lcav1.ConditionHubDetached)
 	switch {
 	case p == lcav1.SeedFailed:
@@ -227,7 +227,7 @@ func rankCondition(c metav1.Condition) int {
 	switch c.Type {
 	case lcav1.ConditionNodeObserved:
 		return 0
-	case status.ConditionReconciling, status.ConditionStalled:
+	case lcav1.ConditionReconciling, lcav1.ConditionStalled:
 		return 1
 	case lcav1.ConditionHubDetached:
 		return 2

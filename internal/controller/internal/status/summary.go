@@ -6,16 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
 
-// Conditions that sum up an object for programs that know no kind: kubectl wait, Flux, Helm and Argo CD judge by them (kstatus, of
-// sigs.k8s.io/cli-utils). Each is there while it is True. Where neither is, and status.observedGeneration is the object's generation,
-// what was asked for is done.
-const (
-	// ConditionReconciling: the object changes, or waits for something that comes by itself.
-	ConditionReconciling = "Reconciling"
-	// ConditionStalled: it has failed, or waits for a person.
-	ConditionStalled = "Stalled"
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 )
 
 // Summary is what an object comes to.
@@ -24,13 +16,13 @@ type Summary string
 // The summaries. Settled is neither of the conditions.
 const (
 	Settled     Summary = ""
-	Reconciling Summary = ConditionReconciling
-	Stalled     Summary = ConditionStalled
+	Reconciling Summary = lcav1.ConditionReconciling
+	Stalled     Summary = lcav1.ConditionStalled
 )
 
 // Summarize sets the condition of a summary, at the beginning of the list, and drops the other one.
 func (l *Conditions) Summarize(s Summary, reason, message string) {
-	for _, kind := range []string{ConditionReconciling, ConditionStalled} {
+	for _, kind := range []string{lcav1.ConditionReconciling, lcav1.ConditionStalled} {
 		if kind != string(s) {
 			l.Drop(kind)
 		}
@@ -52,5 +44,5 @@ func (l *Conditions) SetFirst(c metav1.Condition) {
 
 // isSummary says that a condition repeats what others say.
 func isSummary(c metav1.Condition) bool {
-	return c.Type == ConditionReconciling || c.Type == ConditionStalled
+	return c.Type == lcav1.ConditionReconciling || c.Type == lcav1.ConditionStalled
 }

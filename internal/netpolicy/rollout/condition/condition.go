@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	lcav1 "github.com/lifecycle-agent/lifecycle-agent/api/lca/v1"
 	nmstatev1 "github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1"
 	"github.com/lifecycle-agent/lifecycle-agent/api/nmstate/v1beta1"
 )
@@ -108,18 +109,11 @@ func SetPolicy(have []nmstatev1.Condition, state PolicyState, message string, no
 	return setConditions(have, policyTypes, policies[state], message, now)
 }
 
-// Conditions that sum up an object for programs that know no kind, as kstatus of sigs.k8s.io/cli-utils reads them. Each is there while
-// it is True.
-const (
-	Reconciling = "Reconciling"
-	Stalled     = "Stalled"
-)
-
-// Summarize sets them from the others: a policy in conflict, one that failed or was refused, an enactment that is not tried again and
-// one that was aborted are Stalled; what is not there yet is Reconciling.
+// Summarize sets the conditions that sum an object up, from the others: a policy in conflict, one that failed or was refused, an
+// enactment that is not tried again and one that was aborted are Stalled; what is not there yet is Reconciling.
 func Summarize(have []nmstatev1.Condition, now time.Time) []nmstatev1.Condition {
 	kind, of := summaryOf(have)
-	for _, other := range []string{Reconciling, Stalled} {
+	for _, other := range []string{lcav1.ConditionReconciling, lcav1.ConditionStalled} {
 		c := nmstatev1.Condition{Type: other}
 		if other == kind {
 			c.Status, c.Reason, c.Message = yes, of.Reason, of.Message
@@ -140,15 +134,15 @@ func summaryOf(have []nmstatev1.Condition) (kind string, of nmstatev1.Condition)
 	switch {
 	case is(nmstatev1.PolicyConflicting, yes), is(nmstatev1.PolicyDegraded, yes), is(nmstatev1.PolicyAccepted, no),
 		is(v1beta1.EnactmentAborted, yes):
-		return Stalled, of
+		return lcav1.ConditionStalled, of
 	case is(nmstatev1.PolicyProgressing, yes), is(v1beta1.EnactmentPending, yes):
-		return Reconciling, of
+		return lcav1.ConditionReconciling, of
 	case is(v1beta1.EnactmentFailing, yes):
-		return Stalled, of
+		return lcav1.ConditionStalled, of
 	case is(nmstatev1.PolicyAvailable, yes), is(nmstatev1.PolicyIgnored, yes), is(nmstatev1.PolicyAccepted, yes):
 		return "", of
 	}
-	return Reconciling, nmstatev1.Condition{Reason: "NotReported", Message: "No node has reported yet"}
+	return lcav1.ConditionReconciling, nmstatev1.Condition{Reason: "NotReported", Message: "No node has reported yet"}
 }
 
 // Of reads the state of an enactment, and since when it lasts.
