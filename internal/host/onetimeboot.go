@@ -15,6 +15,6 @@ type OneTimeBoot interface {
 	ChooseOnce(ctx context.Context, d Deployment) error
 	// ChosenOnce is the deployment that was chosen and has not been started.
 	ChosenOnce(ctx context.Context) (d Deployment, found bool, err error)
-	// Uninstall first takes a choice back, and then removes what Install has written. Nothing installed is no error.
+	// Uninstall first clears a choice, and then removes what Install has written. Nothing installed is no error.
 	Uninstall(ctx context.Context) error
 }

@@ -35,7 +35,7 @@ func (w *Wiring) newRehearseCommand() *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			return w.rehearse(ctx, edit, f)
+			return w.requestReport(ctx, edit, f)
 		},
 	}
 	want.addFlags(cmd)
@@ -44,8 +44,8 @@ func (w *Wiring) newRehearseCommand() *cobra.Command {
 	return cmd
 }
 
-// rehearse requests a rehearsal and awaits its report.
-func (w *Wiring) rehearse(ctx context.Context, edit func(*lcav1.IPConfigSpec), format output.Format) error {
+// requestReport requests a rehearsal and awaits its report.
+func (w *Wiring) requestReport(ctx context.Context, edit func(*lcav1.IPConfigSpec), format output.Format) error {
 	c, err := w.connectCluster()
 	if err != nil {
 		return err

@@ -66,7 +66,7 @@ func readContainer(root string, s host.StaticContainer) (container, error) {
 		if c.Name != s.Name || c.Image == "" {
 			continue
 		}
-		env, err := p.environment(c, s)
+		env, err := p.readEnvironment(c, s)
 		if err != nil {
 			return container{}, fmt.Errorf("static pod %s, container %s: %w", s.Manifest, s.Name, err)
 		}
@@ -83,7 +83,7 @@ func readContainer(root string, s host.StaticContainer) (container, error) {
 	return container{}, fmt.Errorf("static pod %s has no image for a container named %s", s.Manifest, s.Name)
 }
 
-func (p pod) environment(c manifestContainer, s host.StaticContainer) (map[string]string, error) {
+func (p pod) readEnvironment(c manifestContainer, s host.StaticContainer) (map[string]string, error) {
 	env := map[string]string{}
 	for _, e := range c.Env {
 		if e.ValueFrom == nil {

@@ -99,7 +99,7 @@ func saveDatabase(ctx context.Context, client *clientv3.Client, to string) (err 
 	if _, err := io.Copy(w, in); err != nil {
 		return fmt.Errorf("receive etcd's snapshot: %w", err)
 	}
-	if !w.complete() {
+	if !w.isComplete() {
 		return errors.New("receive etcd's snapshot: it is not as its hash says")
 	}
 	return nil
@@ -126,4 +126,4 @@ func (w *hashedWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (w *hashedWriter) complete() bool { return bytes.Equal(w.sum.Sum(nil), w.held) }
+func (w *hashedWriter) isComplete() bool { return bytes.Equal(w.sum.Sum(nil), w.held) }

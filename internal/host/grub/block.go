@@ -36,14 +36,14 @@ func decodeBlock(data []byte) string {
 
 // createBlock makes sure that there is a block of the right size, and that it names nothing.
 func (g *GRUB) createBlock(c config) error {
-	data, err := g.files.Read(c.block())
+	data, err := g.files.Read(c.blockFile())
 	if err == nil && len(data) == blockSize {
 		return g.writeBlock(c, "")
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return g.files.Write(c.block(), encodeBlock(""), 0o600)
+	return g.files.Write(c.blockFile(), encodeBlock(""), 0o600)
 }
 
 // writeBlock changes the block where it lies, as GRUB itself does: a new file would count for GRUB, which replays no journal,
@@ -52,7 +52,7 @@ func (g *GRUB) writeBlock(c config, entry string) (err error) {
 	if len(entry) > 200 {
 		return fmt.Errorf("the name of entry %q is too long", entry)
 	}
-	f, err := g.files.Open(c.block(), os.O_WRONLY)
+	f, err := g.files.Open(c.blockFile(), os.O_WRONLY)
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func (g *GRUB) Install(ctx context.Context) error {
 		return fmt.Errorf("install one-time boot: %w", err)
 	}
 	if err := g.createBlock(c); err != nil {
-		return fmt.Errorf("make %s: %w", c.block(), err)
+		return fmt.Errorf("make %s: %w", c.blockFile(), err)
 	}
 	text, err := g.readLocal(c)
 	if err != nil || strings.Contains(text, hook) {
@@ -75,7 +75,7 @@ func (g *GRUB) ChooseOnce(ctx context.Context, d host.Deployment) error {
 		return fail(err)
 	}
 	if err := g.writeBlock(c, entry); err != nil {
-		return fail(fmt.Errorf("write %s: %w", c.block(), err))
+		return fail(fmt.Errorf("write %s: %w", c.blockFile(), err))
 	}
 	return nil
 }
@@ -86,7 +86,7 @@ func (g *GRUB) ChosenOnce(ctx context.Context) (host.Deployment, bool, error) {
 	if err != nil {
 		return host.Deployment{}, false, nil //nolint:nilerr // a boot loader without a configuration for it starts nothing once
 	}
-	data, err := g.files.Read(c.block())
+	data, err := g.files.Read(c.blockFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		return host.Deployment{}, false, nil
 	}
@@ -115,13 +115,13 @@ func (g *GRUB) Uninstall(context.Context) error {
 	switch err := g.writeBlock(c, ""); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return fmt.Errorf("clear %s: %w", c.block(), err)
+		return fmt.Errorf("clear %s: %w", c.blockFile(), err)
 	}
 	if err := g.removeHook(c); err != nil {
 		return err
 	}
-	if err := g.files.Remove(c.block()); err != nil {
-		return fmt.Errorf("remove %s: %w", c.block(), err)
+	if err := g.files.Remove(c.blockFile()); err != nil {
+		return fmt.Errorf("remove %s: %w", c.blockFile(), err)
 	}
 	return nil
 }

@@ -28,8 +28,8 @@ fi
 // config is GRUB's configuration on the node: its folder, and the file for local additions that it reads.
 type config struct{ dir, local string }
 
-func (c config) hookFile() string { return path.Join(c.dir, c.local) }
-func (c config) block() string    { return path.Join(c.dir, blockName) }
+func (c config) hookFile() string  { return path.Join(c.dir, c.local) }
+func (c config) blockFile() string { return path.Join(c.dir, blockName) }
 
 // localFiles are the files for additions, the one that is read last first.
 var localFiles = []string{"custom.cfg", "user.cfg"}

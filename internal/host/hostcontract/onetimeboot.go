@@ -26,12 +26,12 @@ func TestOneTimeBoot(t *testing.T, fresh func(t *testing.T) OneTimeBootFixture) 
 		{"the last choice counts", lastChoice},
 		{"a deployment that does not exist is refused", chooseUnknown},
 		{"nothing is chosen where nothing is installed", chooseUninstalled},
-		{"uninstalling takes a choice back, once and again", uninstall},
-		{"installing again takes a choice back", installAgain},
+		{"uninstalling clears a choice, once and again", uninstallTwice},
+		{"installing again clears a choice", installAgain},
 	})
 }
 
-func (f OneTimeBootFixture) deployed(t *testing.T) (booted, other host.Deployment) {
+func (f OneTimeBootFixture) findDeployments(t *testing.T) (booted, other host.Deployment) {
 	t.Helper()
 	noError(t, f.Once.Usable(t.Context()))
 	other, err := f.Deployments.Clone(t.Context(), cloned)
@@ -43,7 +43,7 @@ func (f OneTimeBootFixture) deployed(t *testing.T) (booted, other host.Deploymen
 	return booted, other
 }
 
-func (f OneTimeBootFixture) chosen(t *testing.T) string {
+func (f OneTimeBootFixture) readChoice(t *testing.T) string {
 	t.Helper()
 	d, found, err := f.Once.ChosenOnce(t.Context())
 	noError(t, err)
@@ -52,14 +52,14 @@ func (f OneTimeBootFixture) chosen(t *testing.T) string {
 }
 
 func installBootsNothing(t *testing.T, f OneTimeBootFixture) {
-	booted, _ := f.deployed(t)
+	booted, _ := f.findDeployments(t)
 	noError(t, f.Once.Install(t.Context()), f.Once.Install(t.Context()))
-	require.Empty(t, f.chosen(t))
+	require.Empty(t, f.readChoice(t))
 	require.Equal(t, booted.Stateroot, f.Start(t))
 }
 
 func choiceStartsOnce(t *testing.T, f OneTimeBootFixture) {
-	booted, other := f.deployed(t)
+	booted, other := f.findDeployments(t)
 	noError(t, f.Once.Install(t.Context()), f.Once.ChooseOnce(t.Context(), other), f.Once.ChooseOnce(t.Context(), other))
 	require.Equal(t, other.Stateroot, f.Start(t))
 	for range 2 {
@@ -68,52 +68,52 @@ func choiceStartsOnce(t *testing.T, f OneTimeBootFixture) {
 }
 
 func choiceIsFound(t *testing.T, f OneTimeBootFixture) {
-	booted, other := f.deployed(t)
-	require.Empty(t, f.chosen(t))
+	booted, other := f.findDeployments(t)
+	require.Empty(t, f.readChoice(t))
 	noError(t, f.Once.Install(t.Context()), f.Once.ChooseOnce(t.Context(), other))
-	require.Equal(t, other.Stateroot, f.chosen(t))
+	require.Equal(t, other.Stateroot, f.readChoice(t))
 	all, err := f.Deployments.List(t.Context())
 	noError(t, err)
 	require.Equal(t, booted.Stateroot, all[0].Stateroot, "the default")
 	f.Start(t)
-	require.Empty(t, f.chosen(t))
+	require.Empty(t, f.readChoice(t))
 }
 
 func lastChoice(t *testing.T, f OneTimeBootFixture) {
-	booted, other := f.deployed(t)
+	booted, other := f.findDeployments(t)
 	noError(t, f.Once.Install(t.Context()), f.Once.ChooseOnce(t.Context(), other), f.Once.ChooseOnce(t.Context(), booted))
-	require.Equal(t, booted.Stateroot, f.chosen(t))
+	require.Equal(t, booted.Stateroot, f.readChoice(t))
 	require.Equal(t, booted.Stateroot, f.Start(t))
 }
 
 func chooseUnknown(t *testing.T, f OneTimeBootFixture) {
-	booted, other := f.deployed(t)
+	booted, other := f.findDeployments(t)
 	noError(t, f.Once.Install(t.Context()))
 	other.Serial += 7
 	require.Error(t, f.Once.ChooseOnce(t.Context(), other))
-	require.Empty(t, f.chosen(t))
+	require.Empty(t, f.readChoice(t))
 	require.Equal(t, booted.Stateroot, f.Start(t))
 }
 
 func chooseUninstalled(t *testing.T, f OneTimeBootFixture) {
-	booted, other := f.deployed(t)
+	booted, other := f.findDeployments(t)
 	require.Error(t, f.Once.ChooseOnce(t.Context(), other))
 	require.Equal(t, booted.Stateroot, f.Start(t))
 }
 
-func uninstall(t *testing.T, f OneTimeBootFixture) {
-	booted, other := f.deployed(t)
+func uninstallTwice(t *testing.T, f OneTimeBootFixture) {
+	booted, other := f.findDeployments(t)
 	noError(t, f.Once.Install(t.Context()), f.Once.ChooseOnce(t.Context(), other))
 	for range 2 {
 		noError(t, f.Once.Uninstall(t.Context()))
-		require.Empty(t, f.chosen(t))
+		require.Empty(t, f.readChoice(t))
 	}
 	require.Equal(t, booted.Stateroot, f.Start(t))
 }
 
 func installAgain(t *testing.T, f OneTimeBootFixture) {
-	booted, other := f.deployed(t)
+	booted, other := f.findDeployments(t)
 	noError(t, f.Once.Install(t.Context()), f.Once.ChooseOnce(t.Context(), other), f.Once.Install(t.Context()))
-	require.Empty(t, f.chosen(t))
+	require.Empty(t, f.readChoice(t))
 	require.Equal(t, booted.Stateroot, f.Start(t))
 }

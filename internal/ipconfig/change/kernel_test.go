@@ -65,9 +65,9 @@ func TestAPanicOfTheNewSystemEndsItsOnlyBoot(t *testing.T) {
 		once      bool
 		have, new []string
 	}{
-		"boots once":          {true, []string{"rw"}, []string{"rw", "panic=10"}},
-		"boots again":         {false, []string{"rw"}, []string{"rw"}},
-		"boots once, is told": {true, []string{"panic=0", "rw"}, []string{"panic=0", "rw"}},
+		"boots once":                 {true, []string{"rw"}, []string{"rw", "panic=10"}},
+		"boots again":                {false, []string{"rw"}, []string{"rw"}},
+		"boots once, panic is given": {true, []string{"panic=0", "rw"}, []string{"panic=0", "rw"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -65,7 +65,7 @@ type controlPlane struct {
 	own   []netip.Prefix
 }
 
-func (c *controlPlane) container(manifest, name string) host.StaticContainer {
+func (c *controlPlane) newContainer(manifest, name string) host.StaticContainer {
 	return host.StaticContainer{Manifest: manifest, Name: name, HostIP: c.own[0].Addr()}
 }
 
@@ -84,7 +84,7 @@ func (c *controlPlane) startEtcd(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	etcd := c.container(host.EtcdPodManifest, "etcd")
+	etcd := c.newContainer(host.EtcdPodManifest, "etcd")
 	if err := c.ControlPlane.Start(ctx, Root, etcd); err != nil {
 		return "", err
 	}
@@ -117,11 +117,11 @@ func (c *controlPlane) startAPI(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	api := c.container(apiManifest, "kube-apiserver")
+	api := c.newContainer(apiManifest, "kube-apiserver")
 	if err := c.ControlPlane.Start(ctx, Root, api); err != nil {
 		return "", err
 	}
-	q := k.question("/readyz?verbose")
+	q := k.newQuestion("/readyz?verbose")
 	q.Authorities = append(q.Authorities, c.readAuthorities()...)
 	return c.awaitReady(ctx, api, q, apiPort)
 }
@@ -225,7 +225,7 @@ func (c *controlPlane) askByName(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	q := k.question("/readyz")
+	q := k.newQuestion("/readyz")
 	q.At, q.ServerName = netip.AddrPortFrom(c.own[0].Addr(), apiPort), k.serverName
 	if _, err := c.ControlPlane.Ask(ctx, q); err != nil {
 		return "", err
@@ -239,7 +239,7 @@ func (c *controlPlane) readNode(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	q := k.question("/api/v1/nodes")
+	q := k.newQuestion("/api/v1/nodes")
 	q.At, q.ServerName = netip.AddrPortFrom(c.own[0].Addr(), apiPort), k.serverName
 	reply, err := c.ControlPlane.Ask(ctx, q)
 	if err != nil {

@@ -52,6 +52,6 @@ func readKubeconfig(files host.Files, file string) (kubeconfig, error) {
 	}, nil
 }
 
-func (k kubeconfig) question(path string) host.Question {
+func (k kubeconfig) newQuestion(path string) host.Question {
 	return host.Question{Path: path, Authorities: k.authorities, Certificate: k.certificate, Key: k.key}
 }

@@ -18,7 +18,7 @@ type rehearsal struct {
 }
 
 // Plan lists the steps. There is no commit point: whatever ends the rehearsal early, everything that it made is removed. What turns out not
-// to work is a finding, and the rehearsal goes on with what does not depend on it.
+// to work is a finding, and the rehearsal continues with what does not depend on it.
 func Plan(n Ports, r Request) flow.Plan {
 	h := &rehearsal{n, r}
 	return flow.Plan{
@@ -53,8 +53,8 @@ func (h *rehearsal) forgetRemoval(context.Context) error {
 	return nil
 }
 
-// copied are the folders that recert and the control plane read. Volumes of pods are other file systems.
-func copied() []host.CopyRequest {
+// copyRequests are the folders that recert and the control plane read. Volumes of pods are other file systems.
+func copyRequests() []host.CopyRequest {
 	return []host.CopyRequest{
 		{From: "/etc", To: Root + "/etc", Skip: []string{stateroot.RecordInEtc}, Live: true},
 		{From: "/var/lib/kubelet", To: Root + "/var/lib/kubelet", Live: true,
@@ -71,7 +71,7 @@ func (h *rehearsal) copyConfiguration(ctx context.Context) error {
 			return "", err
 		}
 		files := 0
-		for _, r := range copied() {
+		for _, r := range copyRequests() {
 			stats, err := h.Trees.Mirror(ctx, r)
 			if err != nil {
 				return "", fmt.Errorf("copy %s: %w", r.From, err)

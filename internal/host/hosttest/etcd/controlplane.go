@@ -34,8 +34,8 @@ func (n *Member) Copied() CopiedControlPlane {
 
 type controlPlane struct{ n *Member }
 
-// begin enters the machine and forgets what ran before the boot.
-func (c controlPlane) begin() {
+// enterLife enters the machine and forgets what ran before the boot.
+func (c controlPlane) enterLife() {
 	c.n.Enter()
 	if c.n.copied.life != c.n.Life {
 		c.n.copied = CopiedControlPlane{life: c.n.Life}
@@ -44,7 +44,7 @@ func (c controlPlane) begin() {
 
 // CopyStore implements host.ControlPlaneCopies.
 func (c controlPlane) CopyStore(_ context.Context, root string) error {
-	c.begin()
+	c.enterLife()
 	defer c.n.Unlock()
 	if !c.n.running() {
 		return errors.New("reach the running etcd: it does not run")
@@ -62,7 +62,7 @@ func (c controlPlane) CopyStore(_ context.Context, root string) error {
 
 // Isolate implements host.ControlPlaneCopies.
 func (c controlPlane) Isolate(_ context.Context, own []netip.Prefix) error {
-	c.begin()
+	c.enterLife()
 	defer c.n.Unlock()
 	if err := c.n.Change("controlplane.isolate", ""); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (c controlPlane) Isolate(_ context.Context, own []netip.Prefix) error {
 
 // Start implements host.ControlPlaneCopies.
 func (c controlPlane) Start(_ context.Context, root string, s host.StaticContainer) error {
-	c.begin()
+	c.enterLife()
 	defer c.n.Unlock()
 	if len(c.n.copied.Own) == 0 {
 		return errors.New("start a container: the copy has no network")
@@ -90,14 +90,14 @@ func (c controlPlane) Start(_ context.Context, root string, s host.StaticContain
 
 // Output implements host.ControlPlaneCopies.
 func (c controlPlane) Output(_ context.Context, s host.StaticContainer) (text string, running bool, err error) {
-	c.begin()
+	c.enterLife()
 	defer c.n.Unlock()
 	return "", slices.Contains(c.n.copied.Running, s.Name), nil
 }
 
 // Ask implements host.ControlPlaneCopies: whatever runs on an address of the copy answers, and every Node has all of the addresses.
 func (c controlPlane) Ask(_ context.Context, q host.Question) (host.Reply, error) {
-	c.begin()
+	c.enterLife()
 	defer c.n.Unlock()
 	type address struct{ Type, Address string }
 	var have []address
@@ -113,7 +113,7 @@ func (c controlPlane) Ask(_ context.Context, q host.Question) (host.Reply, error
 
 // Remove implements host.ControlPlaneCopies.
 func (c controlPlane) Remove(context.Context) error {
-	c.begin()
+	c.enterLife()
 	defer c.n.Unlock()
 	if err := c.n.Change("controlplane.remove", ""); err != nil {
 		return err

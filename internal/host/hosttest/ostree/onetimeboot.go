@@ -14,8 +14,8 @@ type once struct {
 	chosen            *host.Deployment
 }
 
-// take is the deployment that starts at this boot instead of the default.
-func (o *once) take(all []host.Deployment) (host.Deployment, bool) {
+// takeChoice is the deployment that starts at this boot instead of the default.
+func (o *once) takeChoice(all []host.Deployment) (host.Deployment, bool) {
 	if o.chosen == nil {
 		return host.Deployment{}, false
 	}
@@ -40,10 +40,10 @@ type oneTimeBoot struct{ n *Sysroot }
 func (b oneTimeBoot) Usable(context.Context) error {
 	b.n.Enter()
 	defer b.n.Unlock()
-	return b.usable()
+	return b.checkUsable()
 }
 
-func (b oneTimeBoot) usable() error {
+func (b oneTimeBoot) checkUsable() error {
 	if !b.n.once.usable {
 		return errors.New("the boot loader of this node starts nothing once")
 	}
@@ -53,7 +53,7 @@ func (b oneTimeBoot) usable() error {
 func (b oneTimeBoot) Install(context.Context) error {
 	b.n.Enter()
 	defer b.n.Unlock()
-	if err := b.usable(); err != nil {
+	if err := b.checkUsable(); err != nil {
 		return err
 	}
 	if err := b.n.Change("onetimeboot.install", ""); err != nil {

@@ -44,7 +44,7 @@ func (n *Sysroot) Menu() []host.Deployment { return n.menu }
 
 // StartNext takes the deployment that the node boots from here, as its boot loader does, or says why it boots none.
 func (n *Sysroot) StartNext() (host.Deployment, error) {
-	if d, found := n.once.take(n.list()); found {
+	if d, found := n.once.takeChoice(n.list()); found {
 		return d, n.Bootable(d)
 	}
 	if len(n.menu) == 0 {

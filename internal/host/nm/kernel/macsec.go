@@ -20,7 +20,7 @@ var (
 	macSecOffloads    = []string{"off", "phy", "mac"}
 )
 
-// ReadMACSec says what the kernel tells of a link of kind macsec. Keys are not asked for.
+// ReadMACSec reads what the kernel reports of a link of kind macsec. Keys are not asked for.
 func ReadMACSec(index int) *netstate.MACSec { return parseMACSec(readLinkData(index)) }
 
 func parseMACSec(data []byte) *netstate.MACSec {
