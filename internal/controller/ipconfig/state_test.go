@@ -213,7 +213,9 @@ func TestEveryStateIsSummedUp(t *testing.T) {
 
 // TestWhatWasWaitedForIsSaidUntilTheStepIsDone: the record of a wait stays when the step is done.
 func TestWhatWasWaitedForIsSaidUntilTheStepIsDone(t *testing.T) {
-	o := on("rhcos", func(o *observation) { o.waiting = &ipconfig.Waiting{Step: ipconfig.StepWaitAPI, Missing: "etcd is unhealthy"} })
+	o := on("rhcos", func(o *observation) {
+		o.waiting = &ipconfig.Waiting{Step: ipconfig.StepWaitAPI, Missing: "etcd is unhealthy"}
+	})
 	const said = "; step wait-for-api waited for: etcd is unhealthy"
 	require.Equal(t, said, o.waitedFor(), "the new system's journal is not known")
 	o.progress.PostPivot = flow.FlowProgress{Begun: true, Step: ipconfig.StepWaitAPI}
